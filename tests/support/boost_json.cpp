@@ -1,0 +1,1 @@
+#include <boost/json/src.hpp>  // Boost.JSON, compiled once for tests whose folder does not bring it
