@@ -1,0 +1,257 @@
+#include "proxy/request_filter.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace proxy {
+namespace {
+
+using codec::RecordBatchHeader;
+using codec::RecordsEntryHead;
+using codec::RequestHead;
+using codec::Walker;
+using Bytes = std::span<std::byte>;
+
+constexpr std::uint32_t request_size_min = sizeof(RequestHead) - codec::frame_prefix_size;
+constexpr std::int16_t sasl_handshake = 17;
+
+// What people point at a Kafka port by mistake; its first four bytes, read as a size, are far over any limit.
+std::string_view guess_protocol(std::span<const std::byte> bytes) {
+  const auto begins_with = [&](std::string_view text) {
+    return std::ranges::equal(bytes.first(std::min(text.size(), bytes.size())), std::as_bytes(std::span(text)));
+  };
+  if (begins_with("\x16\x03")) return ": a TLS handshake, but this listener is plain (set tls, or use a plain client)";
+  if (begins_with("\x15\x03")) return ": a TLS alert, but this listener is plain";
+  for (const auto* method : {"GET ", "POST", "PUT ", "HEAD"})
+    if (begins_with(method)) return ": an HTTP request, but this is a Kafka listener";
+  return "";
+}
+
+std::string hexadecimal(std::span<const std::byte> bytes) {
+  std::string text;
+  for (const auto byte : bytes) text += fmt::format("{:02x}", std::to_integer<unsigned>(byte));
+  return text;
+}
+
+}  // namespace
+
+RequestFilter::Turn RequestFilter::take(Bytes window, Sink& out) {
+  consumed_ = 0;
+  for (;;) {
+    const auto rest = window.subspan(consumed_);
+    Step step;
+    switch (state_) {
+      case State::head: step = read_head(rest, out); break;
+      case State::header:
+      case State::body: step = read_fields(rest, out); break;
+      case State::records: step = read_entry(rest, out); break;
+      case State::pass:
+      case State::drop: step = pass(rest, out); break;
+    }
+    if (step) return {consumed_, *step};
+  }
+}
+
+RequestFilter::Status RequestFilter::check_first_head(std::span<const std::byte> bytes) {
+  if (!is_sane(bytes)) return Status::fault;
+  return Status::more;
+}
+
+// As soon as the size is there it is judged: nothing is waited for, or allocated, because of a size that cannot be.
+bool RequestFilter::is_sane(std::span<const std::byte> bytes) {
+  if (bytes.size() < codec::frame_prefix_size) return true;
+  fault_ = {};
+  const std::int32_t size = codec::load<boost::endian::big_int32_t>(bytes);
+  if (size < 0 || static_cast<std::uint32_t>(size) > frame_size_max_) {
+    fail(fmt::format("frame size {} is not in {}..{}{}", size, request_size_min, frame_size_max_,
+                     guess_protocol(bytes)));
+    return false;
+  }
+  if (static_cast<std::uint32_t>(size) < request_size_min) {
+    fail(fmt::format("frame size {} is less than a request's head of {} bytes", size, request_size_min));
+    return false;
+  }
+  if (bytes.size() < sizeof(RequestHead)) return true;
+  const auto head = codec::load<RequestHead>(bytes);
+  if (head.api_key < 0) {
+    fail(fmt::format("API key {} does not exist", head.api_key.value()));
+    return false;
+  }
+  return true;
+}
+
+RequestFilter::Step RequestFilter::read_head(Bytes rest, Sink& out) {
+  if (is_ending_) return Status::ended;
+  if (!is_sane(rest)) return Status::fault;
+  if (rest.size() < sizeof(RequestHead)) return Status::more;
+  if (in_flight_.full()) return Status::full;
+  head_ = codec::load<RequestHead>(rest);
+  frame_left_ = static_cast<std::uint64_t>(head_.size) + codec::frame_prefix_size;
+  if (!route(head_)) return Status::fault;
+  observer_.on_request();
+  if (state_ != State::drop) consume(rest.first(sizeof(RequestHead)), out);
+  return {};
+}
+
+// Decides by a request's head how its bytes are treated and whether a response is expected.
+bool RequestFilter::route(const RequestHead& head) {
+  if (expects_raw_tokens_) {
+    fail("SaslHandshake version 0 is followed by tokens without a Kafka header, which this version cannot tell apart");
+    return false;
+  }
+  expects_response_ = false;
+  const auto* api = codec::find_api(head.api_key);
+  if (api != nullptr && !api->served.contain(head.api_version)) {
+    if (api->response != &codec::api_versions::response) {
+      fail(fmt::format("{} version {} is not in {}..{}, and this proxy must read it", api->name,
+                       head.api_version.value(), api->served.first, api->served.last));
+      return false;
+    }
+    // Its body is in a form that nobody knows yet; the answer tells the client what to come back with.
+    expect_response(true);
+    state_ = State::drop;
+    pass_left_ = frame_left_;
+    return true;
+  }
+  if (api != nullptr && api->request != nullptr) {
+    state_ = State::header;  // a response is expected or not, as the body says
+    walker_.emplace(codec::headers::request, codec::request_header_version(*api, head.api_version),
+                    frame_left_ - sizeof(RequestHead));
+    return true;
+  }
+  expects_raw_tokens_ = head.api_key == sasl_handshake && head.api_version == 0;
+  expect_response(false);
+  state_ = State::pass;
+  pass_left_ = frame_left_ - sizeof(RequestHead);
+  return true;
+}
+
+RequestFilter::Step RequestFilter::read_fields(Bytes rest, Sink& out) {
+  codec::Cursor in(rest.first(std::min<std::size_t>(rest.size(), walker_->left())));
+  const auto step = walker_->next(in);
+  see(step);
+  consume(rest.first(in.position()), out);
+  switch (step.kind) {
+    case Walker::Step::Kind::need_more: return Status::more;
+    case Walker::Step::Kind::malformed: return fail(make_error_code(walker_->error()).message());
+    case Walker::Step::Kind::records:
+      state_ = State::records;
+      records_left_ = step.size;
+      return {};
+    case Walker::Step::Kind::done:
+      if (state_ == State::header) {
+        const auto& request = *codec::find_api(head_.api_key)->request;
+        state_ = State::body;
+        walker_.emplace(request, head_.api_version, frame_left_);
+      } else {
+        state_ = State::pass;  // bytes behind the last field are not ours to judge
+        pass_left_ = frame_left_;
+      }
+      return {};
+    default: return {};
+  }
+}
+
+void RequestFilter::see(const Walker::Step& step) {
+  switch (step.role) {
+    case codec::Role::acks:
+      if (codec::load<boost::endian::big_int16_t>(step.value) != 0) expect_response(false);
+      break;
+    case codec::Role::topic_name:
+      topic_.assign(reinterpret_cast<const char*>(step.value.data()), step.value.size());
+      break;
+    case codec::Role::topic_id: topic_ = hexadecimal(step.value); break;
+    case codec::Role::partition: partition_ = codec::load<boost::endian::big_int32_t>(step.value); break;
+    case codec::Role::records:
+      if (!step.is_null) break;
+      // Brokers from 3.9 on never answer a null; an empty field has the same size and is answered with 87.
+      if (codec::find_api(head_.api_key)->request->is_flexible(head_.api_version)) {
+        step.encoded.front() |= std::byte{1};  // a null is 0, an empty field 1
+      } else {
+        std::ranges::fill(step.encoded, std::byte{0});
+      }
+      observer_.on_null_records();
+      break;
+    default: break;
+  }
+}
+
+// One entry of a records field. A tail that is no complete entry goes on as it is: brokers cut it off.
+RequestFilter::Step RequestFilter::read_entry(Bytes rest, Sink& out) {
+  if (pass_left_ > 0) return pass(rest, out);
+  if (records_left_ == 0) {
+    state_ = State::body;
+    return {};
+  }
+  auto size = records_left_;
+  if (records_left_ >= sizeof(RecordsEntryHead)) {
+    if (rest.size() < sizeof(RecordsEntryHead)) return Status::more;
+    const auto entry = codec::load<RecordsEntryHead>(rest);
+    if (!entry.is_well_formed())
+      return fail(fmt::format("{}: magic {}, length {}, topic {}, partition {}",
+                              make_error_code(codec::Error::bad_record_batch).message(), entry.magic.value(),
+                              entry.length.value(), topic_, partition_));
+    if (static_cast<std::uint64_t>(entry.size()) <= records_left_) {
+      size = static_cast<std::uint64_t>(entry.size());
+      if (entry.magic == 2) {
+        if (rest.size() < sizeof(RecordBatchHeader)) return Status::more;
+        rewrite(rest.first(sizeof(RecordBatchHeader)));
+      }
+    }
+  }
+  records_left_ -= size;
+  pass_left_ = size;
+  return {};
+}
+
+void RequestFilter::rewrite(Bytes bytes) {
+  auto batch = codec::load<RecordBatchHeader>(bytes);
+  const mapping::ProducerId pid{batch.producer_id};
+  const auto decision =
+      mapper_.decide({pid, batch.producer_epoch, batch.base_sequence, batch.is_transactional(), batch.is_control()});
+  if (decision.pid != pid) codec::rewrite_producer_id(batch, decision.pid.value);
+  if (decision.action == mapping::Action::refuse) codec::make_refusable(batch);
+  if (decision.action != mapping::Action::pass) codec::store(bytes, batch);
+  observer_.on_batch({decision, pid, topic_, partition_});
+}
+
+RequestFilter::Step RequestFilter::pass(Bytes rest, Sink& out) {
+  const auto count = std::min<std::uint64_t>(pass_left_, rest.size());
+  pass_left_ -= count;
+  consume(rest.first(count), out);
+  if (pass_left_ > 0) return Status::more;
+  // A records field is followed by what its table says, so there the walker tells where the frame ends.
+  if (state_ != State::records) state_ = State::head;
+  return {};
+}
+
+void RequestFilter::consume(Bytes bytes, Sink& out) {
+  if (state_ != State::drop && !bytes.empty()) out.add(bytes);
+  consumed_ += bytes.size();
+  frame_left_ -= bytes.size();
+}
+
+void RequestFilter::expect_response(bool is_local) {
+  expects_response_ = true;
+  in_flight_.push({head_.correlation_id, head_.api_key, head_.api_version, is_local});
+}
+
+void RequestFilter::forget_incomplete() {
+  if (state_ == State::head || !expects_response_) return;
+  in_flight_.pop_back();
+  expects_response_ = false;
+}
+
+RequestFilter::Step RequestFilter::fail(std::string reason) {
+  fault_ = {.reason = std::move(reason)};
+  if (state_ != State::head || frame_left_ > 0) {
+    fault_.api_key = head_.api_key;
+    fault_.api_version = head_.api_version;
+    fault_.correlation_id = head_.correlation_id;
+    fault_.offset = static_cast<std::uint64_t>(head_.size) + codec::frame_prefix_size - frame_left_;
+  }
+  return Status::fault;
+}
+
+}  // namespace proxy

@@ -1,0 +1,111 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "codec/frame.hpp"
+#include "codec/record_batch.hpp"
+#include "codec/walker.hpp"
+#include "mapping/pid_mapper.hpp"
+#include "proxy/fault.hpp"
+#include "proxy/in_flight.hpp"
+#include "proxy/sink.hpp"
+
+namespace proxy {
+
+// A batch that is worth telling about, and where it was.
+struct BatchEvent {
+  const mapping::Decision& decision;
+  mapping::ProducerId pid;  // as it came
+  std::string_view topic;   // a name, or an id in hexadecimal
+  std::int32_t partition;
+};
+
+// Hears what the filters see; the session counts and logs it.
+class TrafficObserver {
+ public:
+  virtual ~TrafficObserver() = default;
+  virtual void on_request() {}
+  virtual void on_batch(const BatchEvent&) {}
+  virtual void on_null_records() {}
+  virtual void on_response() {}
+  virtual void on_rebootstrap_required() {}
+  virtual void on_node_left_out(std::int32_t) {}
+};
+
+// The way from a client to its broker, without I/O: bytes come in windows cut anywhere, what may go on is patched in
+// place and handed to a sink. Of a Produce request it looks at the fields up to each batch's 61-byte header, of any
+// other at the first twelve bytes. It keeps no payload; what it cannot decide upon yet stays with the caller.
+class RequestFilter {
+ public:
+  enum class Status {
+    more,   // present what is left over again, with further bytes behind it
+    full,   // as many requests are in flight as may be: go on when a response has left
+    ended,  // the frame is through after which end_after_frame() was to end it
+    fault,  // see fault(); nothing more may go on
+  };
+  struct Turn {
+    std::size_t consumed;  // bytes of the window that are decided upon
+    Status status;
+  };
+
+  RequestFilter(const mapping::PidMapper& mapper, InFlight& in_flight, std::uint32_t frame_size_max,
+                TrafficObserver& observer)
+      : mapper_(mapper), in_flight_(in_flight), observer_(observer), frame_size_max_(frame_size_max) {}
+
+  Turn take(std::span<std::byte> window, Sink& out);
+
+  // Whether `bytes`, the first of a connection, are a complete and sane frame head: only then a broker is dialled.
+  // Only `more` and `fault` occur.
+  Status check_first_head(std::span<const std::byte> bytes);
+
+  // No further frame is begun.
+  void end_after_frame() { is_ending_ = true; }
+
+  // No more bytes will come: a request that is not complete gets no response.
+  void forget_incomplete();
+
+  bool is_at_frame_boundary() const { return state_ == State::head; }
+  const Fault& fault() const { return fault_; }
+
+ private:
+  enum class State { head, header, body, records, pass, drop };
+  // One step of a state: nothing when it went on to another state or entry, else what the caller gets to know.
+  using Step = std::optional<Status>;
+
+  Step read_head(std::span<std::byte> rest, Sink& out);
+  Step read_fields(std::span<std::byte> rest, Sink& out);
+  Step read_entry(std::span<std::byte> rest, Sink& out);
+  Step pass(std::span<std::byte> rest, Sink& out);
+  bool is_sane(std::span<const std::byte> head);
+  bool route(const codec::RequestHead& head);
+  void rewrite(std::span<std::byte> header);
+  void see(const codec::Walker::Step& step);
+  void consume(std::span<std::byte> bytes, Sink& out);
+  void expect_response(bool is_local);
+  Step fail(std::string reason);
+
+  const mapping::PidMapper& mapper_;
+  InFlight& in_flight_;
+  TrafficObserver& observer_;
+  std::uint32_t frame_size_max_;
+
+  State state_ = State::head;
+  codec::RequestHead head_{};
+  std::uint64_t frame_left_ = 0;    // bytes of the frame not consumed yet
+  std::uint64_t records_left_ = 0;  // ... of the records field
+  std::uint64_t pass_left_ = 0;     // ... that need no look
+  std::optional<codec::Walker> walker_;
+  std::string topic_;
+  std::int32_t partition_ = 0;
+  bool expects_raw_tokens_ = false;
+  bool expects_response_ = false;  // the request being read is in flight
+  bool is_ending_ = false;
+  std::size_t consumed_ = 0;  // in this turn
+  Fault fault_;
+};
+
+}  // namespace proxy

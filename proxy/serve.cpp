@@ -1,0 +1,107 @@
+#include <fmt/format.h>
+#include <librdkafka/rdkafka.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "proxy/admin.hpp"
+#include "proxy/commands.hpp"
+#include "proxy/configuration.hpp"
+#include "proxy/log.hpp"
+#include "proxy/server.hpp"
+
+namespace proxy {
+namespace {
+
+std::string_view name_of(config::LogLevel level) {
+  switch (level) {
+    case config::LogLevel::trace: return "trace";
+    case config::LogLevel::debug: return "debug";
+    case config::LogLevel::info: return "info";
+    case config::LogLevel::warn: return "warn";
+    case config::LogLevel::error: return "error";
+  }
+  return "info";
+}
+
+// librdkafka before 2.6.1 sends a client nonce twice in SCRAM, which brokers from 4.0 on refuse as bad credentials.
+void warn_of_scram(const config::Config& config) {
+  constexpr int first_good = 0x020601ff;
+  const bool uses_scram = std::ranges::any_of(config.destination.client, [](const auto& property) {
+    return (property.first == "sasl.mechanism" || property.first == "sasl.mechanisms") &&
+           property.second.starts_with("SCRAM");
+  });
+  if (uses_scram && rd_kafka_version() < first_good)
+    log::error(
+        "this librdkafka cannot log in by SCRAM at a broker from 4.0 on: it needs 2.6.1 or newer (the container "
+        "image has it)",
+        {{"librdkafka", rd_kafka_version_str()}});
+}
+
+void log_totals(const Server& server) {
+  for (const auto& total : server.totals()) {
+    std::uint64_t refused = 0;
+    for (const auto& [reason, count] : total.batches_refused) refused += count;
+    log::info("totals", {{"source", total.source},
+                         {"connections", std::to_string(total.connections)},
+                         {"requests", std::to_string(total.requests)},
+                         {"responses", std::to_string(total.responses)},
+                         {"batches_mapped", std::to_string(total.batches_mapped)},
+                         {"batches_passed", std::to_string(total.batches_passed)},
+                         {"batches_unmarked", std::to_string(total.batches_unmarked)},
+                         {"batches_refused", std::to_string(refused)},
+                         {"possible_aliases", std::to_string(total.possible_aliases)}});
+  }
+}
+
+}  // namespace
+
+int serve(const std::string& config_path) {
+  const auto config = load_configuration(config_path);
+  if (!config) return exit_usage;
+  log::configure(name_of(config->log.level), config->log.format == config::LogFormat::json);
+
+  // Blocked before any thread starts, so that this one alone takes them.
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+
+  warn_of_scram(*config);
+  Server server(*config);
+  if (const auto error = server.start(); !error.empty()) {
+    log::error(error);
+    return exit_failed;
+  }
+  std::optional<Admin> admin;
+  if (config->admin) {
+    admin.emplace(config->admin->listen, server);
+    if (const auto error = admin->start(); !error.empty()) {
+      log::error(error);
+      return exit_failed;
+    }
+  }
+  for (const auto& source : config->sources)
+    log::info("source", {{"name", source.name},
+                         {"cluster_id", source.cluster_id},
+                         {"region", std::to_string(region_of(source)->value)},
+                         {"listen", to_string(source.listen)}});
+  log::info("serving", {{"listeners", std::to_string(server.listeners())}, {"version", MIRRORPID_VERSION}});
+
+  int signal_number = 0;
+  sigwait(&signals, &signal_number);
+  log::info("stopping: what is in flight is answered first", {{"signal", strsignal(signal_number)}});
+  const bool all_through = server.stop();
+  log_totals(server);
+  if (!all_through) {
+    log::error("stopped before everything was through: `limits.drain_timeout` has passed");
+    return exit_failed;
+  }
+  log::info("stopped");
+  return exit_done;
+}
+
+}  // namespace proxy
