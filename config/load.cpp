@@ -129,7 +129,7 @@ Admin read_admin(Reader& reader, const Entry& entry, Ports& ports) {
   if (const auto text = section.read_required("listen", admin.listen, parse_host_port)) {
     admin.listen_place = text->place;
     const int port = admin.listen.port;
-    ports.add({admin.listen.host, port, port, {}, 0, "listen " + quoted(text->written), text->place});
+    ports.add({admin.listen.host, port, port, {}, 0, "listen " + in_quotes(text->written), text->place});
   }
   return admin;
 }

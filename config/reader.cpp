@@ -76,7 +76,7 @@ void sort_by_place(std::vector<Problem>& problems) {
 
 }  // namespace
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   constexpr std::size_t size_max = 80;
   std::string shown(text.substr(0, size_max));
   std::ranges::replace_if(shown, [](unsigned char c) { return c < ' ' || c == 0x7f; }, '?');

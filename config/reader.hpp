@@ -28,7 +28,7 @@ struct Read {
 };
 
 // A text of the file as messages show it: in quotes, on one line, not too long.
-std::string quoted(std::string_view text);
+std::string in_quotes(std::string_view text);
 
 // Turns nodes into values. Whatever is wrong is noted with its place and reading goes on, so that one run finds all.
 class Reader {
@@ -55,7 +55,7 @@ class Reader {
     if (parsed.value) {
       result = Read<Value>{std::move(*parsed.value), std::move(*source)};
     } else {
-      complain(node.place, quoted(source->written) + " " + parsed.problem);
+      complain(node.place, in_quotes(source->written) + " " + parsed.problem);
     }
     return result;
   }

@@ -26,7 +26,7 @@ Parsed<std::int64_t> parse_node_count(std::string_view text) {
 // "ports 19100 to 19199"; where a variable would show through: "ports from ${PORT} on".
 std::string range_label(std::string_view what, const Text& first, std::int64_t first_number, std::int64_t last_number,
                         bool secret) {
-  if (secret) return fmt::format("{} from {} on", what, quoted(first.written));
+  if (secret) return fmt::format("{} from {} on", what, in_quotes(first.written));
   return fmt::format("{} {} to {}", what, first_number, last_number);
 }
 
@@ -91,7 +91,7 @@ void read_node_map(Reader& reader, const Entry& entry, Source& source, Ports& po
 
     const int port = node->value.listen_port;
     ports.add({source.listen.host, port, port, node->value.advertise.host, node->value.advertise.port,
-               fmt::format("node {}'s {}", *node_id.value, quoted(node->text.written)), node->text.place});
+               fmt::format("node {}'s {}", *node_id.value, in_quotes(node->text.written)), node->text.place});
     const bool is_new =
         source.nodes.map.emplace(static_cast<std::int32_t>(*node_id.value), std::move(node->value)).second;
     if (!is_new) reader.complain(each.key->place, fmt::format("node {} is mapped twice", *node_id.value));
@@ -138,8 +138,8 @@ class Unique {
   void add(const Text& text) {
     const auto [first, is_new] = places_.emplace(text.value, text.place);
     if (is_new) return;
-    reader_.complain(text.place, fmt::format("{} {} is already that of the source at {}", what_, quoted(text.written),
-                                             to_string(first->second)));
+    reader_.complain(text.place, fmt::format("{} {} is already that of the source at {}", what_,
+                                             in_quotes(text.written), to_string(first->second)));
   }
 
  private:
@@ -166,7 +166,7 @@ Source read_source(Reader& reader, const YamlNode& node, Unique& names, Unique& 
   if (const auto text = section.read_required("listen", source.listen, parse_host_port)) {
     source.listen_place = text->place;
     const int port = source.listen.port;
-    ports.add({source.listen.host, port, port, {}, 0, "listen " + quoted(text->written), text->place});
+    ports.add({source.listen.host, port, port, {}, 0, "listen " + in_quotes(text->written), text->place});
   }
   if (const Entry* nodes = section.require("nodes")) read_nodes(reader, *nodes, source, ports);
   if (const Entry* tls = section.find("tls")) source.tls = read_listener_tls(reader, *tls);

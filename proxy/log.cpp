@@ -42,7 +42,7 @@ std::string timestamp() {
 }
 
 // Bare where it is one word, else in quotes: values come from peers, and a line must stay one line.
-std::string quoted(std::string_view value) {
+std::string in_quotes(std::string_view value) {
   const auto is_plain = [](char c) { return c > ' ' && c < 0x7f && c != '"' && c != '\\' && c != '='; };
   bool is_word = !value.empty();
   for (const char c : value) is_word = is_word && is_plain(c);
@@ -63,7 +63,7 @@ void write_fields(Level level, std::string_view message, const Range& fields) {
     return;
   }
   std::string text(message);
-  for (const auto& [key, value] : fields) text.append(" ").append(key).append("=").append(quoted(value));
+  for (const auto& [key, value] : fields) text.append(" ").append(key).append("=").append(in_quotes(value));
   logger().log(spd_level, text);
 }
 
