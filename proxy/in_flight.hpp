@@ -7,7 +7,7 @@
 
 namespace proxy {
 
-// A request whose response has still to leave: a response does not say what it answers.
+// A request whose response has still to begin: a response does not say what it answers.
 struct PendingResponse {
   std::int32_t correlation_id;
   std::int16_t api_key;

@@ -115,6 +115,10 @@ bool RequestFilter::route(const RequestHead& head) {
     return true;
   }
   if (api != nullptr && api->request != nullptr) {
+    if (frame_left_ == sizeof(RequestHead)) {
+      fail(make_error_code(codec::Error::truncated).message());
+      return false;
+    }
     state_ = State::header;  // a response is expected or not, as the body says
     walker_.emplace(codec::headers::request, codec::request_header_version(*api, head.api_version),
                     frame_left_ - sizeof(RequestHead));
@@ -130,11 +134,13 @@ bool RequestFilter::route(const RequestHead& head) {
 RequestFilter::Step RequestFilter::read_fields(Bytes rest, Sink& out) {
   codec::Cursor in(rest.first(std::min<std::size_t>(rest.size(), walker_->left())));
   const auto step = walker_->next(in);
+  // What cannot be read must not go on to its last byte, or the broker would have it all.
+  if (step.kind == Walker::Step::Kind::malformed) return fail(make_error_code(walker_->error()).message());
+  if (is_cut_off(step)) return fail(make_error_code(codec::Error::truncated).message());
   see(step);
   consume(rest.first(in.position()), out);
   switch (step.kind) {
     case Walker::Step::Kind::need_more: return Status::more;
-    case Walker::Step::Kind::malformed: return fail(make_error_code(walker_->error()).message());
     case Walker::Step::Kind::records:
       state_ = State::records;
       records_left_ = step.size;
@@ -151,6 +157,16 @@ RequestFilter::Step RequestFilter::read_fields(Bytes rest, Sink& out) {
       return {};
     default: return {};
   }
+}
+
+// Whether the frame ends with this step, and its fields do not.
+bool RequestFilter::is_cut_off(const Walker::Step& step) const {
+  if (walker_->left() > 0) return false;
+  if (state_ == State::header) return true;
+  if (step.kind == Walker::Step::Kind::done) return false;
+  auto rest = *walker_;
+  codec::Cursor nothing({});
+  return rest.next(nothing).kind != Walker::Step::Kind::done;
 }
 
 void RequestFilter::see(const Walker::Step& step) {
@@ -238,7 +254,8 @@ void RequestFilter::expect_response(bool is_local) {
 }
 
 void RequestFilter::forget_incomplete() {
-  if (state_ == State::head || !expects_response_) return;
+  // The last one in the queue, unless its answer has left, or begun to, before it came in whole.
+  if (state_ == State::head || !expects_response_ || in_flight_.empty()) return;
   in_flight_.pop_back();
   expects_response_ = false;
 }

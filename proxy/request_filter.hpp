@@ -83,6 +83,7 @@ class RequestFilter {
   bool is_sane(std::span<const std::byte> head);
   bool route(const codec::RequestHead& head);
   void rewrite(std::span<std::byte> header);
+  bool is_cut_off(const codec::Walker::Step& step) const;
   void see(const codec::Walker::Step& step);
   void consume(std::span<std::byte> bytes, Sink& out);
   void expect_response(bool is_local);

@@ -56,10 +56,11 @@ ResponseFilter::Step ResponseFilter::read_head(Bytes rest, Sink& out) {
     return fail(fmt::format("response size {} is not possible", head.size.value()));
   if (in_flight_.empty())
     return fail(fmt::format("a response to correlation id {} that nobody asked for", head.correlation_id.value()));
-  const auto& pending = in_flight_.front();
-  if (pending.correlation_id != head.correlation_id)
+  if (in_flight_.front().correlation_id != head.correlation_id)
     return fail(fmt::format("a response to correlation id {} where {} was next", head.correlation_id.value(),
-                            pending.correlation_id));
+                            in_flight_.front().correlation_id));
+  const auto pending = pending_.emplace(in_flight_.front());
+  in_flight_.pop();
 
   frame_size_ = frame_left_ = static_cast<std::uint64_t>(head.size) + codec::frame_prefix_size;
   api_ = codec::find_api(pending.api_key);
@@ -94,7 +95,7 @@ ResponseFilter::Step ResponseFilter::read_whole(Bytes rest, Sink& out) {
 }
 
 ResponseFilter::Step ResponseFilter::rewrite_whole(Bytes frame, Sink& out, bool is_window) {
-  const auto version = in_flight_.front().version;
+  const auto version = pending_->version;
   std::vector<std::byte> edited;
   if (api_->response == &codec::api_versions::response) {
     auto clamped = codec::clamp_api_versions(frame, version);
@@ -152,7 +153,7 @@ ResponseFilter::Step ResponseFilter::read_fields(Bytes rest, Sink& out) {
       consume(rest.first(in.position()), out);
       if (state_ == State::header) {
         state_ = State::body;
-        walker_.emplace(*api_->response, in_flight_.front().version, frame_left_);
+        walker_.emplace(*api_->response, pending_->version, frame_left_);
       } else {
         walker_.reset();
         state_ = State::pass;
@@ -168,7 +169,7 @@ ResponseFilter::Step ResponseFilter::read_fields(Bytes rest, Sink& out) {
 ResponseFilter::Step ResponseFilter::blank_tail(Bytes rest, Sink& out) {
   if (rest.size() < frame_left_) return Status::more;
   const auto tail = rest.first(frame_left_);
-  if (const auto blanked = codec::blank_share_fetch_tail(tail, in_flight_.front().version); !blanked)
+  if (const auto blanked = codec::blank_share_fetch_tail(tail, pending_->version); !blanked)
     return fail(blanked.error().message());
   consume(tail, out);
   end_frame(out);
@@ -192,7 +193,7 @@ ResponseFilter::Step ResponseFilter::pass(Bytes rest, Sink& out) {
 
 void ResponseFilter::end_frame(Sink& out) {
   state_ = State::head;
-  in_flight_.pop();
+  pending_.reset();
   observer_.on_response();
   answer_local(out);
 }
@@ -205,10 +206,11 @@ void ResponseFilter::consume(Bytes bytes, Sink& out) {
 
 ResponseFilter::Step ResponseFilter::fail(std::string reason) {
   fault_ = {.reason = std::move(reason), .offset = frame_size_ - frame_left_};
-  if (!in_flight_.empty()) {
-    fault_.api_key = in_flight_.front().api_key;
-    fault_.api_version = in_flight_.front().version;
-    fault_.correlation_id = in_flight_.front().correlation_id;
+  if (!pending_ && !in_flight_.empty()) pending_ = in_flight_.front();
+  if (pending_) {
+    fault_.api_key = pending_->api_key;
+    fault_.api_version = pending_->version;
+    fault_.correlation_id = pending_->correlation_id;
   }
   return Status::fault;
 }

@@ -58,6 +58,7 @@ class ResponseFilter {
   TrafficObserver& observer_;
 
   State state_ = State::head;
+  std::optional<PendingResponse> pending_;  // whose response is being read; out of flight already
   const codec::Api* api_ = nullptr;
   std::uint64_t frame_size_ = 0;  // with its size field
   std::uint64_t frame_left_ = 0;  // bytes of the frame not consumed yet

@@ -187,7 +187,7 @@ asio::awaitable<void> Session::relay_responses() {
     }
     if (!in_flight_.full()) room_.cancel();
     co_await flush(to_client_, client_);
-    if (is_answered() && responses_.is_at_frame_boundary()) break;
+    if (is_answered()) break;
   }
   if (!ended_ && deadline_ == Clock::time_point::max()) set_deadline(worker_.server.limits.drain_timeout);
   co_await flush(to_client_, client_);

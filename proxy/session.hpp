@@ -57,7 +57,9 @@ class Session final : private TrafficObserver {
   std::span<std::byte> read(Stream& from, const std::vector<std::byte>& carry, ErrorCode& error);
   // What of the window is not decided upon waits for more bytes.
   static void keep(std::vector<std::byte>& carry, std::span<const std::byte> window, std::size_t consumed);
-  bool is_answered() const { return requests_ended_ && in_flight_.empty() && to_client_.is_empty(); }
+  bool is_answered() const {
+    return requests_ended_ && in_flight_.empty() && responses_.is_at_frame_boundary() && to_client_.is_empty();
+  }
   void end();
   void set_deadline(std::chrono::milliseconds timeout);
   void log_fault(log::Limit& limit, const char* message, const Fault& fault);

@@ -68,6 +68,7 @@ class Mirrorpid:
         self.env = env
         self.directory = None
         self.process = None
+        self._has_ended = False  # as the test wanted it to
 
     def __enter__(self):
         try:
@@ -79,7 +80,7 @@ class Mirrorpid:
 
     def __exit__(self, failure, *_):
         try:
-            if self.process is not None:
+            if self.process is not None and not self._has_ended:
                 if failure:
                     self.kill()  # the test has a reason of its own; do not hide it behind another
                     print(f"--- log of mirrorpid\n{self.process.log_tail(80)}")
@@ -122,6 +123,7 @@ class Mirrorpid:
         log = self.directory / "stderr.log"
         log.write_bytes(b"")
         env = {**os.environ, **(self.env or {})}
+        self._has_ended = False
         self.process = Process(
             [program(), "serve", "--config", config, *self.args], log, stdout=self.directory / "stdout.log", env=env
         )
@@ -151,12 +153,23 @@ class Mirrorpid:
         """SIGTERM; returns the log. An early end, an exit code other than 0 or a sanitizer's report is an error."""
         died = self.process.exit_code
         exit_code = self.process.terminate(seconds) if died is None else died
+        self._has_ended = True
         log = self.process.log()
         self._check_sanitizers(log)
         if died is not None:
             raise AssertionError(f"mirrorpid died: exit code {died}\n{self.process.log_tail()}")
         if exit_code != 0:
             raise AssertionError(f"exit code {exit_code} after SIGTERM\n{self.process.log_tail()}")
+        return log
+
+    def wait_for_end(self, seconds=60, exit_code=0):
+        """The end after a signal that the test has sent; returns the log."""
+        ended_with = self.process.wait(seconds)
+        self._has_ended = True
+        log = self.process.log()
+        self._check_sanitizers(log)
+        if ended_with != exit_code:
+            raise AssertionError(f"exit code {ended_with}\n{self.process.log_tail()}")
         return log
 
     def kill(self):

@@ -76,6 +76,9 @@ class Process:
     def log_tail(self, lines=40):
         return "\n".join(self.log().splitlines()[-lines:])
 
+    def send_signal(self, number):
+        self._popen.send_signal(number)
+
     def wait(self, seconds):
         exit_code = self._popen.wait(seconds)
         _running.discard(self)
