@@ -65,17 +65,17 @@ std::string to_string(const Address& address) {
   return address.host.find(':') == std::string::npos ? address.host + port : "[" + address.host + "]" + port;
 }
 
-Connection::~Connection() {
+KafkaConnection::~KafkaConnection() {
   if (socket_ >= 0) close(socket_);
 }
 
-Connection::Connection(Connection&& other) noexcept
+KafkaConnection::KafkaConnection(KafkaConnection&& other) noexcept
     : socket_(std::exchange(other.socket_, -1)),
       address_(std::move(other.address_)),
       correlation_id_(other.correlation_id_),
       spoken_(std::move(other.spoken_)) {}
 
-Result<Connection> Connection::connect(const Address& address, std::chrono::milliseconds timeout) {
+Result<KafkaConnection> KafkaConnection::connect(const Address& address, std::chrono::milliseconds timeout) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
@@ -84,7 +84,7 @@ Result<Connection> Connection::connect(const Address& address, std::chrono::mill
   const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> all(found, &freeaddrinfo);
   int error = 0;
   for (const auto* one = all.get(); one != nullptr; one = one->ai_next) {
-    Connection connection(socket(one->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), address);
+    KafkaConnection connection(socket(one->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), address);
     error = connection.socket_ < 0 ? errno : connect_within(connection.socket_, *one, timeout);
     if (error != 0) continue;
     set_blocking(connection.socket_, timeout);
@@ -93,7 +93,7 @@ Result<Connection> Connection::connect(const Address& address, std::chrono::mill
   return Failure{to_string(address) + ": " + std::strerror(error)};
 }
 
-Result<Connection> Connection::open(const Address& address, std::chrono::milliseconds timeout) {
+Result<KafkaConnection> KafkaConnection::open(const Address& address, std::chrono::milliseconds timeout) {
   auto connection = connect(address, timeout);
   if (!connection) return connection;
   const auto sent = connection->send(api_versions, 0, [](codec::Writer&) {});
@@ -106,7 +106,7 @@ Result<Connection> Connection::open(const Address& address, std::chrono::millise
   return connection;
 }
 
-Result<codec::Version> Connection::negotiate(const Call& call) const {
+Result<codec::Version> KafkaConnection::negotiate(const Call& call) const {
   const auto at = spoken_.find(call.key);
   if (at == spoken_.end()) return failure("does not speak " + std::string(call.name));
   const auto version = std::min(call.versions.last, at->second.last);
@@ -115,7 +115,7 @@ Result<codec::Version> Connection::negotiate(const Call& call) const {
   return version;
 }
 
-Result<Response> Connection::receive(const Sent& sent) {
+Result<Response> KafkaConnection::receive(const Sent& sent) {
   std::byte prefix[codec::frame_prefix_size];
   if (auto read = read_all(prefix); !read) return read.error();
   const auto size = codec::Cursor(prefix).integer<std::int32_t>();
@@ -132,11 +132,11 @@ Result<Response> Connection::receive(const Sent& sent) {
   return response;
 }
 
-Failure Connection::failure(std::string_view what) const {
+Failure KafkaConnection::failure(std::string_view what) const {
   return {to_string(address_) + " " + std::string(what)};
 }
 
-Result<void> Connection::write_all(std::span<const std::byte> bytes) {
+Result<void> KafkaConnection::write_all(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const auto sent = ::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
     if (sent < 0 && errno == EINTR) continue;
@@ -146,7 +146,7 @@ Result<void> Connection::write_all(std::span<const std::byte> bytes) {
   return {};
 }
 
-Result<void> Connection::read_all(std::span<std::byte> bytes) {
+Result<void> KafkaConnection::read_all(std::span<std::byte> bytes) {
   while (!bytes.empty()) {
     const auto received = recv(socket_, bytes.data(), bytes.size(), 0);
     if (received < 0 && errno == EINTR) continue;

@@ -54,13 +54,13 @@ struct Response {
 
 // A plain connection to one broker that blocks, but for no longer than its timeout. Requests may be sent before earlier
 // ones are answered; responses are received in the same order.
-class Connection {
+class KafkaConnection {
  public:
   // Connects, and asks what the broker speaks.
-  static Result<Connection> open(const Address& address, std::chrono::milliseconds timeout);
-  ~Connection();
-  Connection(Connection&& other) noexcept;
-  Connection& operator=(Connection&&) = delete;
+  static Result<KafkaConnection> open(const Address& address, std::chrono::milliseconds timeout);
+  ~KafkaConnection();
+  KafkaConnection(KafkaConnection&& other) noexcept;
+  KafkaConnection& operator=(KafkaConnection&&) = delete;
 
   // The newest version that both sides know.
   Result<codec::Version> negotiate(const Call& call) const;
@@ -80,8 +80,8 @@ class Connection {
  private:
   static constexpr std::string_view client_id = "verbatim-mirror";
 
-  Connection(int socket, const Address& address) : socket_(socket), address_(address) {}
-  static Result<Connection> connect(const Address& address, std::chrono::milliseconds timeout);
+  KafkaConnection(int socket, const Address& address) : socket_(socket), address_(address) {}
+  static Result<KafkaConnection> connect(const Address& address, std::chrono::milliseconds timeout);
   Failure failure(std::string_view what) const;
   Result<void> write_all(std::span<const std::byte> bytes);
   Result<void> read_all(std::span<std::byte> bytes);

@@ -39,7 +39,7 @@ constexpr std::int16_t not_leader_or_follower = 6;
 
 // Sends a request and waits for its response, alone on the connection.
 template <typename WriteBody>
-Result<Response> ask(Connection& connection, const Call& call, WriteBody write_body) {
+Result<Response> ask(KafkaConnection& connection, const Call& call, WriteBody write_body) {
   const auto version = connection.negotiate(call);
   if (!version) return version.error();
   const auto sent = connection.send(call, *version, [&](Writer& body) { write_body(body, *version); });
@@ -83,7 +83,7 @@ bool is_about_leaders(std::int16_t error_code) {
 }
 
 Result<bool> TopicClient::ask_leaders(std::string& reason) {
-  auto connection = Connection::open(bootstrap_, timeout_);
+  auto connection = KafkaConnection::open(bootstrap_, timeout_);
   if (!connection) return connection.error();
   const auto response = ask(*connection, metadata_call, [&](Writer& body, codec::Version version) {
     body.array(1).string(topic_).no_tags();
@@ -128,7 +128,7 @@ Result<void> TopicClient::refresh(std::chrono::milliseconds patience) {
   }
 }
 
-Result<Connection*> TopicClient::leader(std::int32_t partition) {
+Result<KafkaConnection*> TopicClient::leader(std::int32_t partition) {
   const auto at = leaders_.find(partition);
   if (at == leaders_.end())
     return Failure{to_string(bootstrap_) + ": topic '" + topic_ + "' has no partition " + std::to_string(partition)};
@@ -136,7 +136,7 @@ Result<Connection*> TopicClient::leader(std::int32_t partition) {
   const auto node = nodes_.find(at->second);
   if (node == nodes_.end())
     return Failure{"partition " + std::to_string(partition) + " of '" + topic_ + "' has no leader"};
-  auto connection = Connection::open(node->second, timeout_);
+  auto connection = KafkaConnection::open(node->second, timeout_);
   if (!connection) return connection.error();
   return &connections_.emplace(at->second, std::move(*connection)).first->second;
 }
@@ -168,8 +168,8 @@ Result<Fetched> TopicClient::fetch(std::int32_t partition, std::int64_t offset, 
   return Fetched{error_code_of(*fetched), {records.begin(), records.end()}};
 }
 
-Result<Sent> TopicClient::send_produce(Connection& leader, std::int32_t partition, std::span<const std::byte> records,
-                                       const std::string& transactional_id) {
+Result<Sent> TopicClient::send_produce(KafkaConnection& leader, std::int32_t partition,
+                                       std::span<const std::byte> records, const std::string& transactional_id) {
   const auto version = leader.negotiate(produce_call);
   if (!version) return version.error();
   return leader.send(produce_call, *version, [&](Writer& body) {
@@ -184,7 +184,7 @@ Result<Sent> TopicClient::send_produce(Connection& leader, std::int32_t partitio
   });
 }
 
-Result<Produced> TopicClient::receive_produce(Connection& leader, const Sent& sent) {
+Result<Produced> TopicClient::receive_produce(KafkaConnection& leader, const Sent& sent) {
   const auto response = leader.receive(sent);
   if (!response) return response.error();
   const auto* produced = only_partition(response->fields, "Responses", "PartitionResponses");

@@ -48,15 +48,15 @@ class TopicClient {
   std::int32_t partitions() const { return static_cast<std::int32_t>(leaders_.size()); }
 
   // The leader's connection, made when it is first asked for; it is valid until refresh().
-  Result<Connection*> leader(std::int32_t partition);
+  Result<KafkaConnection*> leader(std::int32_t partition);
 
   Result<ListedOffset> list_offset(std::int32_t partition, Offset which);
   Result<Fetched> fetch(std::int32_t partition, std::int64_t offset, std::int32_t size_max);
 
   // With acks -1. The empty transactional id: none.
-  Result<Sent> send_produce(Connection& leader, std::int32_t partition, std::span<const std::byte> records,
+  Result<Sent> send_produce(KafkaConnection& leader, std::int32_t partition, std::span<const std::byte> records,
                             const std::string& transactional_id);
-  static Result<Produced> receive_produce(Connection& leader, const Sent& sent);
+  static Result<Produced> receive_produce(KafkaConnection& leader, const Sent& sent);
 
  private:
   // Nothing: the topic or one of its partitions is not ready; `reason` says which.
@@ -67,7 +67,7 @@ class TopicClient {
   std::chrono::milliseconds timeout_;
   std::map<std::int32_t, std::int32_t> leaders_;  // partition: node
   std::map<std::int32_t, Address> nodes_;
-  std::map<std::int32_t, Connection> connections_;  // by node
+  std::map<std::int32_t, KafkaConnection> connections_;  // by node
 };
 
 }  // namespace support

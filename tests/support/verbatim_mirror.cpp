@@ -90,7 +90,7 @@ class Delivery {
   };
   using Pipeline = std::deque<Pending>;
 
-  Result<void> transmit(Connection& leader, Pipeline& pipeline, Batch batch) {
+  Result<void> transmit(KafkaConnection& leader, Pipeline& pipeline, Batch batch) {
     const auto& transactional_id = batch.is_transactional ? options_.transactional_id : std::string();
     const auto sent = destination_.send_produce(leader, batch.partition, batch.bytes, transactional_id);
     if (!sent) {
@@ -101,7 +101,7 @@ class Delivery {
     return {};
   }
 
-  Result<void> await_oldest(Connection& leader, Pipeline& pipeline) {
+  Result<void> await_oldest(KafkaConnection& leader, Pipeline& pipeline) {
     const auto answer = TopicClient::receive_produce(leader, pipeline.front().sent);
     if (!answer) return answer.error();
     auto batch = std::move(pipeline.front().batch);
@@ -163,7 +163,7 @@ class Delivery {
   TopicClient& destination_;
   const MirrorOptions& options_;
   MirrorResult& result_;
-  std::map<Connection*, Pipeline> pipelines_;
+  std::map<KafkaConnection*, Pipeline> pipelines_;
   std::vector<Batch> refused_;                         // by a broker that does not lead, or no longer
   std::map<std::int32_t, std::int64_t> acknowledged_;  // the last source offset of each partition
 };
