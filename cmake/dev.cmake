@@ -31,3 +31,11 @@ endif()
 if(FUZZ)
   target_compile_options(dev INTERFACE -fsanitize=fuzzer-no-link)
 endif()
+
+# Programs that use librdkafka and run under the thread sanitizer: see tests/support/tsan_threads.cpp.
+function(prepare_for_tsan program)
+  if(SANITIZE MATCHES "thread")
+    target_sources(${program} PRIVATE ${PROJECT_SOURCE_DIR}/tests/support/tsan_threads.cpp)
+    set_target_properties(${program} PROPERTIES ENABLE_EXPORTS ON)
+  endif()
+endfunction()
