@@ -32,7 +32,7 @@ bool clamp(const Entry& entry) {
 
 }  // namespace
 
-Result<ClampedApiVersions> clamp_api_versions(Bytes frame, Version version) {
+Result<ClampedApiVersions> clamp_api_versions(Bytes frame, Version version, std::span<const std::int16_t> hidden) {
   if (frame.size() < sizeof(ResponseHead) + sizeof(std::int16_t)) return Error::truncated;
   auto body = frame.subspan(sizeof(ResponseHead));
   ClampedApiVersions result;
@@ -62,7 +62,8 @@ Result<ClampedApiVersions> clamp_api_versions(Bytes frame, Version version) {
         begin = position;
         break;
       case Walker::Step::Kind::element_end:
-        if (!clamp(entry)) splices.push_back({begin, position - begin, {}});
+        if (std::ranges::find(hidden, entry.key) != hidden.end() || !clamp(entry))
+          splices.push_back({begin, position - begin, {}});
         begin = position;
         break;
       case Walker::Step::Kind::done: {

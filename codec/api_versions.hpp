@@ -21,8 +21,9 @@ struct ClampedApiVersions {
 // features and unknown tagged fields stay. An API whose minimum at the broker is above ours is left out.
 //
 // `frame`: the whole response. `version`: of the request; an answer with UNSUPPORTED_VERSION (35) is in the form of
-// version 0 whatever was asked (KIP-511).
-Result<ClampedApiVersions> clamp_api_versions(std::span<std::byte> frame, Version version);
+// version 0 whatever was asked (KIP-511). `hidden`: API keys that are left out, too.
+Result<ClampedApiVersions> clamp_api_versions(std::span<std::byte> frame, Version version,
+                                              std::span<const std::int16_t> hidden = {});
 
 // The proxy's own answer to an ApiVersions request of a version it does not know: 35, and what it does know (KIP-511).
 std::vector<std::byte> unsupported_api_versions(std::int32_t correlation_id);

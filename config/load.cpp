@@ -78,13 +78,21 @@ void warn_of_half_tls(Reader& reader, const Destination& destination) {
 
 Destination read_destination(Reader& reader, const Entry& entry) {
   Destination destination;
-  const Section section(reader, *entry.value, entry.key->place, {"bootstrap_servers", "tls", "client"});
+  const Section section(reader, *entry.value, entry.key->place, {"bootstrap_servers", "tls", "client", "hidden_apis"});
   const Entry* servers = section.require("bootstrap_servers");
   if (servers && reader.expect(*servers->value, YamlNode::Kind::list)) {
     if (servers->value->items.empty()) reader.complain(servers->value->place, "expected at least one host:port");
     for (const YamlNodePtr& item : servers->value->items) {
       if (auto server = reader.read(*item, parse_host_port)) {
         destination.bootstrap_servers.push_back(std::move(server->value));
+      }
+    }
+  }
+  const Entry* hidden = section.find("hidden_apis");
+  if (hidden && reader.expect(*hidden->value, YamlNode::Kind::list)) {
+    for (const YamlNodePtr& item : hidden->value->items) {
+      if (auto key = reader.read(*item, number_between(0, std::numeric_limits<std::int16_t>::max()))) {
+        destination.hidden_apis.push_back(static_cast<std::int16_t>(key->value));
       }
     }
   }

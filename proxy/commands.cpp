@@ -127,6 +127,7 @@ int check(const std::string& config_path, bool connect, Format format) {
     }
   }
   json::array sources;
+  json::array findings;
   for (const auto& source : config->sources) {
     const auto region = region_of(source)->value;
     const auto listeners = node_listeners(source);
@@ -139,10 +140,12 @@ int check(const std::string& config_path, bool connect, Format format) {
                        {"region", region},
                        {"listen", to_string(source.listen)},
                        {"node_listeners", listeners.size()}});
-    for (const auto& [node_id, address] : nodes)
-      if (std::ranges::none_of(listeners, [&](const auto& listener) { return listener.node_id == node_id; }))
-        complain(fmt::format("node {} of the destination ({}) has no listener for source {}: widen its `nodes`",
-                             node_id, to_string(address), source.name));
+    for (const auto& [node_id, address] : nodes) {
+      if (std::ranges::any_of(listeners, [&](const auto& listener) { return listener.node_id == node_id; })) continue;
+      complain(fmt::format("node {} of the destination ({}) has no listener for source {}: widen its `nodes`", node_id,
+                           to_string(address), source.name));
+      findings.push_back({{"source", source.name}, {"node_without_listener", node_id}});
+    }
   }
   json::array found;
   for (const auto& [node_id, address] : nodes) {
@@ -151,12 +154,13 @@ int check(const std::string& config_path, bool connect, Format format) {
   }
   if (format == Format::json) {
     json::object all{{"file", config_path}, {"sources", sources}};
+    all["findings"] = findings;
     if (connect) all["destination_nodes"] = found;
     print(json::serialize(all));
-  } else {
+  } else if (findings.empty()) {
     print(config_path + ": no problems");
   }
-  return exit_done;
+  return findings.empty() ? exit_done : exit_findings;
 }
 
 int map(const MapOptions& options) {

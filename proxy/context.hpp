@@ -3,7 +3,10 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <set>
+#include <span>
 #include <string>
 
 #include "codec/endpoints.hpp"
@@ -14,6 +17,21 @@
 
 namespace proxy {
 
+// Producer ids past 31 bits that have been seen, so that each is logged once. As many as a log should have of them.
+class KnownAliases {
+ public:
+  static constexpr std::size_t size_max = 1024;
+
+  bool is_new(mapping::ProducerId pid) {
+    const std::lock_guard lock(mutex_);
+    return pids_.size() < size_max && pids_.insert(pid.value).second;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::set<std::int64_t> pids_;
+};
+
 // What all sessions of a source share. Made at start and never changed.
 struct SourceContext {
   std::size_t index;  // of its counters
@@ -22,6 +40,7 @@ struct SourceContext {
   std::map<std::int32_t, codec::Endpoint> endpoints;  // where clients reach a node
   codec::Advertise advertise;                         // the same, as the codec asks for it
   TlsContext tls;                                     // empty: plain
+  std::unique_ptr<KnownAliases> aliases = std::make_unique<KnownAliases>();
 };
 
 // What a listener stands for: a node of the destination, or for a source's own listener any bootstrap server.
@@ -36,6 +55,7 @@ struct ServerContext {
   config::Limits limits;
   TlsContext destination_tls;  // empty: plain
   std::string destination_server_name;
+  std::span<const std::int16_t> hidden_apis;  // of the configuration
   ClusterMap& cluster;
 };
 

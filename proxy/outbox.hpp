@@ -48,7 +48,6 @@ class Outbox final : public Sink {
   }
 
   bool is_empty() const { return kept_.empty(); }
-  std::uint64_t sent() const { return total_; }
   // The first failure; everything added afterwards is dropped.
   const ErrorCode& error() const { return error_; }
 
@@ -61,7 +60,6 @@ class Outbox final : public Sink {
       if (done.error == asio::error::would_block) break;
       error_ = done.error;
     }
-    total_ += sent;
     return sent;
   }
 
@@ -69,7 +67,6 @@ class Outbox final : public Sink {
   std::span<const std::byte> run_;
   std::vector<std::byte> kept_;
   std::size_t sent_ = 0;  // of kept_
-  std::uint64_t total_ = 0;
   ErrorCode error_;
 };
 

@@ -78,7 +78,17 @@ bool RequestFilter::is_sane(std::span<const std::byte> bytes) {
     fail(fmt::format("API key {} does not exist", head.api_key.value()));
     return false;
   }
-  return true;
+  const auto* api = codec::find_api(head.api_key);
+  const bool is_known = api == nullptr ? head.api_version >= 0 : api->served.contain(head.api_version);
+  // A later ApiVersions has an answer; see route().
+  if (is_known || (api != nullptr && api->response == &codec::api_versions::response)) return true;
+  head_ = head;
+  frame_left_ = static_cast<std::uint64_t>(size) + codec::frame_prefix_size;  // what the fault tells is in this frame
+  fail(api == nullptr
+           ? fmt::format("API key {} version {} does not exist", head.api_key.value(), head.api_version.value())
+           : fmt::format("{} version {} is not in {}..{}, and this proxy must read it", api->name,
+                         head.api_version.value(), api->served.first, api->served.last));
+  return false;
 }
 
 RequestFilter::Step RequestFilter::read_head(Bytes rest, Sink& out) {
@@ -103,11 +113,6 @@ bool RequestFilter::route(const RequestHead& head) {
   expects_response_ = false;
   const auto* api = codec::find_api(head.api_key);
   if (api != nullptr && !api->served.contain(head.api_version)) {
-    if (api->response != &codec::api_versions::response) {
-      fail(fmt::format("{} version {} is not in {}..{}, and this proxy must read it", api->name,
-                       head.api_version.value(), api->served.first, api->served.last));
-      return false;
-    }
     // Its body is in a form that nobody knows yet; the answer tells the client what to come back with.
     expect_response(true);
     state_ = State::drop;

@@ -98,7 +98,7 @@ ResponseFilter::Step ResponseFilter::rewrite_whole(Bytes frame, Sink& out, bool 
   const auto version = pending_->version;
   std::vector<std::byte> edited;
   if (api_->response == &codec::api_versions::response) {
-    auto clamped = codec::clamp_api_versions(frame, version);
+    auto clamped = codec::clamp_api_versions(frame, version, hidden_apis_);
     if (!clamped) return fail(clamped.error().message());
     if (clamped->error_code == codec::error_rebootstrap_required) observer_.on_rebootstrap_required();
     edited = std::move(clamped->frame);

@@ -27,8 +27,9 @@ class ResponseFilter {
   using Status = RequestFilter::Status;  // `full` does not occur
   using Turn = RequestFilter::Turn;
 
-  ResponseFilter(InFlight& in_flight, const codec::Advertise& advertise, TrafficObserver& observer)
-      : in_flight_(in_flight), advertise_(advertise), observer_(observer) {}
+  ResponseFilter(InFlight& in_flight, const codec::Advertise& advertise, TrafficObserver& observer,
+                 std::span<const std::int16_t> hidden_apis = {})
+      : in_flight_(in_flight), advertise_(advertise), hidden_apis_(hidden_apis), observer_(observer) {}
 
   // The window must be able to hold tail_size_max bytes and a step of the walker at once.
   Turn take(std::span<std::byte> window, Sink& out);
@@ -55,6 +56,7 @@ class ResponseFilter {
 
   InFlight& in_flight_;
   const codec::Advertise& advertise_;
+  std::span<const std::int16_t> hidden_apis_;  // API keys that clients are not told of
   TrafficObserver& observer_;
 
   State state_ = State::head;

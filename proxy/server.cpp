@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <librdkafka/rdkafka.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <boost/asio/co_spawn.hpp>
@@ -50,7 +51,8 @@ std::optional<mapping::Region> region_of(const config::Source& source) {
 Server::Server(const config::Config& config)
     : config_(config),
       cluster_(config.destination.bootstrap_servers),
-      context_{config.limits, nullptr, config.destination.tls ? config.destination.tls->server_name : "", cluster_} {}
+      context_{config.limits, nullptr, config.destination.tls ? config.destination.tls->server_name : "",
+               config.destination.hidden_apis, cluster_} {}
 
 Server::~Server() {
   stop();
@@ -177,7 +179,10 @@ void Server::hand_out(tcp::socket socket, const Listener& listener) {
     ErrorCode error;
     tcp::socket moved(worker.io);
     moved.assign(protocol, handle, error);
-    if (error) return;
+    if (error) {
+      ::close(handle);
+      return;
+    }
     worker.begin_session();
     asio::co_spawn(worker.io, serve(std::move(moved), listener.context, worker), asio::detached);
   });
@@ -188,11 +193,10 @@ asio::awaitable<void> Server::accept(Listener& listener) {
   log::Limit failures;
   for (;;) {
     auto [error, socket] = co_await listener.acceptor.async_accept(no_throw);
+    // Whoever was accepted has perhaps sent something already, so it is served also when the proxy is stopping.
+    if (!error) hand_out(std::move(socket), listener);
     if (is_stopping_) break;
-    if (!error) {
-      hand_out(std::move(socket), listener);
-      continue;
-    }
+    if (!error) continue;
     failures.write(log::Level::error, "cannot accept a connection",
                    {{"listener", to_string(listener.context.bound)}, {"reason", error.message()}});
     // Out of descriptors, mostly: trying again at once would only burn the core that could free some.
@@ -221,7 +225,8 @@ bool Server::stop() {
   asio::post(accept_io_, [&] {
     is_stopping_ = true;
     for (auto& listener : listeners_) accept_rest(listener);
-    accepted.set_value();
+    // Behind what the loop has accepted in the meantime.
+    asio::post(accept_io_, [&] { accepted.set_value(); });
   });
   accepted.get_future().wait();
 
@@ -229,7 +234,7 @@ bool Server::stop() {
   const auto deadline = std::chrono::steady_clock::now() + config_.limits.drain_timeout + std::chrono::seconds(3);
   bool all_through = true;
   for (auto& worker : workers_) asio::post(worker->io, [&worker = *worker] { worker.drain(); });
-  for (auto& worker : workers_) all_through = worker->wait_until_idle(deadline) && all_through;
+  for (auto& worker : workers_) all_through = worker->wait_until_idle(deadline) && !worker->was_cut_off && all_through;
   for (auto& worker : workers_) worker->io.stop();
   accept_io_.stop();
   for (auto& thread : threads_) thread.join();

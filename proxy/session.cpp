@@ -11,8 +11,6 @@ namespace {
 
 using namespace asio::experimental::awaitable_operators;
 
-constexpr std::size_t aliases_known_max = 1024;
-
 std::string peer_of(const tcp::socket& socket) {
   ErrorCode error;
   const auto endpoint = socket.remote_endpoint(error);
@@ -36,7 +34,7 @@ Session::Session(tcp::socket client, const ListenerContext& listener, Worker& wo
       peer_(peer_of(client_.socket())),
       in_flight_(worker.server.limits.in_flight_max),
       requests_(listener.source.mapper, in_flight_, worker.server.limits.frame_size_max, *this),
-      responses_(in_flight_, listener.source.advertise, *this),
+      responses_(in_flight_, listener.source.advertise, *this, worker.server.hidden_apis),
       to_client_(client_),
       room_(worker.io, asio::steady_timer::time_point::max()) {
   counters_.connections.add();
@@ -63,10 +61,12 @@ asio::awaitable<bool> Session::read_first_head() {
   if (listener_.source.tls) {
     set_deadline(tls_timeout);
     if (const auto error = co_await client_.handshake(*listener_.source.tls, true, "")) {
-      worker_.client_faults.write(log::Level::warn, "TLS handshake failed",
-                                  {{"source", listener_.source.name},
-                                   {"peer", peer_},
-                                   {"reason", client_.tls_error().empty() ? error.message() : client_.tls_error()}});
+      // One that looks whether the port is open is no news.
+      if (error != asio::error::eof)
+        worker_.client_faults.write(log::Level::warn, "TLS handshake failed",
+                                    {{"source", listener_.source.name},
+                                     {"peer", peer_},
+                                     {"reason", client_.tls_error().empty() ? error.message() : client_.tls_error()}});
       client_ended_ = true;
       co_return false;
     }
@@ -111,7 +111,7 @@ asio::awaitable<bool> Session::dial_broker() {
   broker_address_ = dialled.address;
   to_broker_.emplace(*broker_);
   const auto head = codec::load<codec::RequestHead>(from_client_);
-  if (!listener_.node_id && is_quick(head.api_key)) first_answer_deadline_ = Clock::now() + first_answer_timeout;
+  awaits_first_answer_ = !listener_.node_id && is_quick(head.api_key);
   co_return !ended_;
 }
 
@@ -122,7 +122,8 @@ asio::awaitable<void> Session::relay_requests() {
   if (deadline_ == Clock::time_point::max()) set_deadline(worker_.server.limits.drain_timeout);
   co_await flush(*to_broker_, *broker_);
   if (broker_->is_open()) broker_->shutdown_send();
-  if (is_answered()) end();
+  // Nobody is left to read the answers of a client that has reset its connection.
+  if (is_answered() || client_is_gone_) end();
 }
 
 asio::awaitable<void> Session::pump_requests() {
@@ -143,6 +144,10 @@ asio::awaitable<void> Session::pump_requests() {
     co_await flush(*to_broker_, *broker_);
     co_await flush(to_client_, client_);
     if (ended_ || to_broker_->error()) co_return;
+    if (awaits_first_answer_ && requests_.is_at_frame_boundary()) {
+      awaits_first_answer_ = false;
+      first_answer_deadline_ = Clock::now() + first_answer_timeout;
+    }
     if (turn.status == RequestFilter::Status::full) {
       co_await wait_for_room();
       if (ended_) co_return;
@@ -162,6 +167,7 @@ asio::awaitable<void> Session::pump_requests() {
     }
     if (error) {
       client_ended_ = true;
+      client_is_gone_ = error != asio::error::eof;
       co_return;
     }
     drain_left_ -= std::min(drain_left_, window.size() - from_client_.size());
@@ -210,9 +216,10 @@ asio::awaitable<void> Session::wait_for_room() {
 // Closing with bytes unread makes the kernel reset the connection, and what the client has not read yet of our answers
 // is lost to it. So the client is told that no more comes, and its own last bytes are thrown away.
 asio::awaitable<void> Session::linger() {
-  if (client_ended_ || !client_.is_open()) co_return;
+  if (!client_.is_open()) co_return;
   requests_ended_ = true;
   client_.shutdown_send();
+  if (client_ended_) co_return;
   ended_ = false;
   deadline_ = Clock::now() + linger_timeout;
   while (!ended_) {
@@ -265,6 +272,13 @@ void Session::check_deadlines(Clock::time_point now) {
   }
   if (now < deadline_) return;
   deadline_ = Clock::time_point::max();
+  requests_.forget_incomplete();
+  if (is_draining_ && to_broker_ && !(in_flight_.empty() && to_broker_->is_empty() && to_client_.is_empty())) {
+    worker_.was_cut_off = true;
+    worker_.cut_offs.write(
+        log::Level::error, "a connection was cut off: `limits.drain_timeout` has passed",
+        {{"source", listener_.source.name}, {"peer", peer_}, {"unanswered", std::to_string(in_flight_.size())}});
+  }
   end();
   client_.close();
 }
@@ -299,6 +313,7 @@ void Session::on_request() {
 
 void Session::on_response() {
   counters_.responses.add();
+  awaits_first_answer_ = false;
   first_answer_deadline_ = Clock::time_point::max();
 }
 
@@ -324,14 +339,11 @@ void Session::on_batch(const BatchEvent& event) {
   }
   if (!event.decision.is_possible_alias) return;
   counters_.possible_aliases.add();
-  if (worker_.known_aliases.size() >= aliases_known_max ||
-      !worker_.known_aliases.emplace(listener_.source.index, event.pid.value).second)
-    return;
-  worker_.aliases.write(log::Level::warn,
-                        "a producer id past 31 bits was mapped to what another producer of this source may have",
-                        {{"source", listener_.source.name},
-                         {"producer_id", std::to_string(event.pid.value)},
-                         {"mapped", std::to_string(event.decision.pid.value)}});
+  if (!listener_.source.aliases->is_new(event.pid)) return;
+  log::warn("a producer id past 31 bits was mapped to what another producer of this source may have",
+            {{"source", listener_.source.name},
+             {"producer_id", std::to_string(event.pid.value)},
+             {"mapped", std::to_string(event.decision.pid.value)}});
 }
 
 void Session::on_rebootstrap_required() {

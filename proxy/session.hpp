@@ -20,10 +20,10 @@ namespace proxy {
 
 // One client connection and the broker connection that serves it.
 //
-// A Session is a local of the coroutine that runs it. Both directions run inside run(), so they may refer to the
-// session freely, and nothing outlives it. Each direction takes one turn after another: wait until a side is readable,
-// read into the thread's buffer, let the filter decide and patch, write at once. Bytes that would block are kept, and
-// while some are kept nothing more is read: that is all the backpressure there is.
+// It lives in the coroutine that runs it, and so do both directions: nothing of a session outlives run(), and nothing of
+// it is shared with another thread. Each direction takes one turn after another: wait until a side is readable, read
+// into the thread's buffer, let the filter decide and patch, write at once. Bytes that would block are kept, and while
+// some are kept nothing more is read: that is all the backpressure there is.
 class Session final : private TrafficObserver {
  public:
   Session(tcp::socket client, const ListenerContext& listener, Worker& worker);
@@ -90,7 +90,9 @@ class Session final : private TrafficObserver {
 
   bool requests_ended_ = false;
   bool ended_ = false;
-  bool client_ended_ = false;  // the client has closed its side
+  bool client_ended_ = false;    // the client has closed its side
+  bool client_is_gone_ = false;  // ... and the other, too
+  bool awaits_first_answer_ = false;
   bool is_draining_ = false;
   std::size_t drain_left_ = 0;  // bytes of the client that lay in the socket when draining began
   Clock::time_point deadline_ = Clock::time_point::max();

@@ -54,6 +54,8 @@ asio::awaitable<ErrorCode> Stream::handshake(SSL_CTX& context, bool is_server, s
     } else if (why == SSL_ERROR_WANT_WRITE) {
       std::tie(error) = co_await socket_.async_wait(tcp::socket::wait_write, no_throw);
     } else {
+      if (ERR_peek_error() == 0 && why != SSL_ERROR_SSL)
+        co_return asio::error::make_error_code(asio::error::misc_errors::eof);
       const auto verified = SSL_get_verify_result(ssl_.get());
       tls_error_ = !is_server && verified != X509_V_OK ? X509_verify_cert_error_string(verified) : openssl_reason();
       error = asio::error::make_error_code(asio::error::connection_aborted);

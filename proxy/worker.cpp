@@ -12,11 +12,18 @@ void Worker::run() {
 void Worker::drain() {
   is_draining = true;
   for (auto* session : sessions) session->drain();
-  if (active_ == 0) idle_.set_value();
+  tell_if_idle();
 }
 
 void Worker::end_session() {
-  if (--active_ == 0 && is_draining) idle_.set_value();
+  --active_;
+  if (is_draining) tell_if_idle();
+}
+
+void Worker::tell_if_idle() {
+  if (active_ > 0 || is_idle_) return;
+  is_idle_ = true;
+  idle_.set_value();
 }
 
 bool Worker::wait_until_idle(std::chrono::steady_clock::time_point deadline) {

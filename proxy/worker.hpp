@@ -1,11 +1,11 @@
 #pragma once
+#include <atomic>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <cstddef>
 #include <future>
 #include <set>
-#include <utility>
 #include <vector>
 
 #include "proxy/context.hpp"
@@ -44,15 +44,17 @@ class Worker {
   std::vector<Counters> counters;  // by SourceContext::index
   std::set<Session*> sessions;
   bool is_draining = false;
+  std::atomic<bool> was_cut_off = false;  // a session ended by its deadline left something unanswered or unsent
 
   // One a kind of line, so that none of them hides another.
-  log::Limit client_faults, broker_faults, dial_failures, refusals, aliases, left_out_nodes;
-  std::set<std::pair<std::size_t, std::int64_t>> known_aliases;  // logged once a thread
+  log::Limit client_faults, broker_faults, dial_failures, refusals, left_out_nodes, cut_offs;
 
  private:
   void tick();
+  void tell_if_idle();
 
   std::size_t active_ = 0;
+  bool is_idle_ = false;
   std::promise<void> idle_;
 
  public:

@@ -120,6 +120,15 @@ TEST_CASE("an API whose minimum at the broker is above ours, or whose maximum be
   CHECK(to_hex(clamped(response(4, 0, many), 4)) == to_hex(response(4, 0, std::vector<Entry>(126, Entry{300, 0, 1}))));
 }
 
+TEST_CASE("APIs that are to be hidden are left out, known to the proxy or not") {
+  const auto version = GENERATE(Version{0}, Version{3}, Version{5});
+  auto frame = response(version, 0, {{0, 0, 13}, {300, 0, 1}, {18, 0, 5}, {10005, 2, 2}});
+  const std::int16_t hidden[] = {10005, 300, 42};
+  const auto result = clamp_api_versions(frame, version, hidden);
+  REQUIRE(result.has_value());
+  CHECK(to_hex(result->frame) == to_hex(response(version, 0, {{0, 0, 13}, {18, 0, 5}})));
+}
+
 TEST_CASE("an answer of unsupported version has the form of version 0 whatever was asked") {
   for (Version version = 0; version <= 127; ++version) {
     CAPTURE(version);

@@ -49,6 +49,17 @@ TEST_CASE("what others may complain about comes with its place") {
   CHECK(to_string(source.nodes_place) == "m.yaml:10:5");
 }
 
+TEST_CASE("API keys to be hidden are numbers that can be one") {
+  const auto with_hidden = [](const std::string& keys) {
+    return load(with("bootstrap_servers: [\"kafka:9092\"]", "bootstrap_servers: [\"kafka:9092\"]\n  hidden_apis: " + keys));
+  };
+  const Loaded loaded = with_hidden("[300, 10005]");
+  CHECK(lines(loaded.problems) == Lines{});
+  CHECK(loaded.config.destination.hidden_apis == std::vector<std::int16_t>{300, 10005});
+  CHECK(with_hidden("[-1, 32768]").problems.size() == 2);
+  CHECK(with_hidden("300").problems.size() == 1);
+}
+
 TEST_CASE("every key of a file arrives") {
   const std::string file = existing_file;
   const Loaded loaded = load(
