@@ -71,6 +71,7 @@ build build-dev dev
 unit_tests unit-tests dev
 python_tests script-tests 120 build/dev/mirrorpid "$jobs" tests/scripts tests/support
 python_tests proxy-tests 600 build/dev/mirrorpid "$jobs" tests/proxy
+python_tests proxy-tests-release 600 build/release/mirrorpid "$jobs" tests/proxy  # memory tells nothing with sanitizers
 python_tests end-to-end 900 build/release/mirrorpid 1 tests/end_to_end  # brokers fill the machine by themselves
 
 if [ "$all" ]; then

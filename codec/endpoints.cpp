@@ -124,10 +124,11 @@ class Rewriter {
   // False: the node has to be left out.
   bool rewrite_node() {
     const auto id = node_.id.value_or(-1);
+    if (are_controllers_) return true;
+    // Nobody has no address, and one that came all the same is a broker's own.
     const bool is_nobody = is_coordinator_ && id < 0;
-    if (are_controllers_ || is_nobody) return true;
-    const auto* endpoint = advertise_(id);
-    if (endpoint == nullptr) {
+    const auto* endpoint = is_nobody ? nullptr : advertise_(id);
+    if (endpoint == nullptr && !is_nobody) {
       edits_.nodes_left_out.push_back(id);
       if (!is_coordinator_) return false;
       replace(node_.id_bytes, Writer(is_flexible_).integer(std::int32_t{-1}).data());

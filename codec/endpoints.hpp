@@ -29,7 +29,7 @@ struct EndpointEdits {
 //
 // A node without an endpoint is left out of its array; as the only coordinator it becomes COORDINATOR_NOT_AVAILABLE
 // (15) with node -1, no host and port -1, as brokers say it, since clients fail in odd ways on a blank address. Entries
-// with node -1 already stay. So do controllers' addresses (DescribeCluster, endpoint type 2).
+// of no node (-1) stay, but for an address in them. So do controllers' addresses (DescribeCluster, endpoint type 2).
 //
 // `frame`: the whole response with its size field and the header of `api`; it is not changed.
 Result<EndpointEdits> rewrite_endpoints(std::span<std::byte> frame, const Api& api, Version version,

@@ -38,7 +38,7 @@ struct Destination {
   std::optional<DestinationTls> tls;        // none: plain connections
   // librdkafka properties of the program's own connections, in the file's order. Secret: no value may be printed.
   std::vector<std::pair<std::string, std::string>> client;
-  std::vector<Place> client_places;  // where client[i] stands
+  std::vector<Place> client_places;       // where client[i] stands
   std::vector<std::int16_t> hidden_apis;  // API keys that clients are not told of
 };
 

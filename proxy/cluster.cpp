@@ -1,12 +1,11 @@
 #include "proxy/cluster.hpp"
 
-#include <librdkafka/rdkafka.h>
-
 #include <algorithm>
-#include <memory>
 #include <set>
 
+#include "proxy/dial.hpp"
 #include "proxy/log.hpp"
+#include "proxy/rdkafka_conf.hpp"
 
 namespace proxy {
 
@@ -72,60 +71,9 @@ void ClusterMap::stop() {
 
 namespace {
 
-struct DestroyClient {
-  void operator()(rd_kafka_t* client) const { rd_kafka_destroy(client); }
-};
-using Client = std::unique_ptr<rd_kafka_t, DestroyClient>;
-
-// Lines of librdkafka become lines of ours, on the level below: what matters is said again by who asked.
-void log_line(const rd_kafka_t*, int level, const char* facility, const char* text) {
-  log::write(level <= 4 ? log::Level::debug : log::Level::trace, "librdkafka",
-             {{"facility", facility}, {"text", text}});
-}
-
-bool has(const config::Destination& destination, std::string_view property) {
-  return std::ranges::any_of(destination.client, [&](const auto& pair) { return pair.first == property; });
-}
-
-Client make_client(const config::Destination& destination, std::string& error) {
-  char why[512] = "";
-  rd_kafka_conf_t* conf = rd_kafka_conf_new();
-  const auto set = [&](const std::string& name, const std::string& value) {
-    if (error.empty() && rd_kafka_conf_set(conf, name.c_str(), value.c_str(), why, sizeof why) != RD_KAFKA_CONF_OK) {
-      // librdkafka repeats the value in some of its messages, and the value may be a secret.
-      const bool is_unknown = rd_kafka_conf_set(conf, name.c_str(), "", nullptr, 0) == RD_KAFKA_CONF_UNKNOWN;
-      error = "destination.client: " + name +
-              (is_unknown ? " is no property of librdkafka " : " has a value that librdkafka does not take; version ") +
-              rd_kafka_version_str();
-    }
-  };
-  rd_kafka_conf_set_log_cb(conf, log_line);
-  std::string servers;
-  for (const auto& server : destination.bootstrap_servers) servers += (servers.empty() ? "" : ",") + to_string(server);
-  set("bootstrap.servers", servers);
-  set("client.id", "mirrorpid");
-  set("socket.connection.setup.timeout.ms", "5000");
-  set("allow.auto.create.topics", "false");
-  if (destination.tls) {
-    if (!has(destination, "security.protocol")) set("security.protocol", "ssl");
-    const auto& tls = *destination.tls;
-    if (!tls.ca_file.empty() && !has(destination, "ssl.ca.location")) set("ssl.ca.location", tls.ca_file);
-    if (!tls.cert_file.empty() && !has(destination, "ssl.certificate.location")) {
-      set("ssl.certificate.location", tls.cert_file);
-      set("ssl.key.location", tls.key_file);
-    }
-  }
-  for (const auto& [name, value] : destination.client) set(name, value);
-  if (!error.empty()) {
-    rd_kafka_conf_destroy(conf);
-    return nullptr;
-  }
-  Client client(rd_kafka_new(RD_KAFKA_PRODUCER, conf, why, sizeof why));
-  if (!client) {
-    error = std::string("destination.client: ") + why;
-    rd_kafka_conf_destroy(conf);
-  }
-  return client;
+KafkaClient make_client(const config::Destination& destination, std::string& error) {
+  auto conf = make_conf(destination, error);
+  return conf ? make_client(RD_KAFKA_PRODUCER, std::move(conf), error) : nullptr;
 }
 
 std::string ask(rd_kafka_t* client, std::chrono::milliseconds timeout, ClusterMap::Nodes& nodes) {
@@ -175,7 +123,8 @@ void ClusterWatcher::run() {
   // A call of librdkafka cannot be interrupted, so a long wait is made of short ones.
   constexpr std::chrono::seconds timeout{1};
   constexpr int attempts = 10;
-  Client client;
+  constexpr std::chrono::seconds connect_timeout{1};  // to a server, to tell why
+  KafkaClient client;
   std::set<std::pair<std::string, std::int32_t>> reported;
   std::string last_error;
   do {
@@ -190,7 +139,9 @@ void ClusterWatcher::run() {
     if (!error.empty()) {
       // A new client begins at the bootstrap servers again; this one knows only nodes that may all be gone.
       client.reset();
-      if (error != last_error) log::error("the destination does not tell its nodes; trying on", {{"reason", error}});
+      if (error != last_error)
+        log::error("the destination does not tell its nodes; trying on",
+                   {{"reason", error}, {"servers", explain_unreachable(destination_, connect_timeout)}});
       last_error = error;
       continue;
     }

@@ -12,6 +12,7 @@
 #include "mapping/cluster_id.hpp"
 #include "mapping/pid_mapper.hpp"
 #include "proxy/configuration.hpp"
+#include "proxy/dial.hpp"
 #include "proxy/server.hpp"
 
 namespace proxy {
@@ -122,7 +123,9 @@ int check(const std::string& config_path, bool connect, Format format) {
   if (connect) {
     constexpr std::chrono::seconds timeout{10};
     if (const auto error = ClusterWatcher::ask_once(config->destination, timeout, nodes); !error.empty()) {
-      complain("the destination does not answer: " + error);
+      constexpr std::chrono::seconds connect_timeout{3};
+      complain("the destination does not answer: " + error + "; " +
+               explain_unreachable(config->destination, connect_timeout));
       return exit_failed;
     }
   }

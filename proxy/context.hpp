@@ -17,19 +17,19 @@
 
 namespace proxy {
 
-// Producer ids past 31 bits that have been seen, so that each is logged once. As many as a log should have of them.
-class KnownAliases {
+// What has been logged already and is logged once. It keeps as many as a log should have of them.
+class LoggedOnce {
  public:
   static constexpr std::size_t size_max = 1024;
 
-  bool is_new(mapping::ProducerId pid) {
+  bool is_new(std::int64_t number) {
     const std::lock_guard lock(mutex_);
-    return pids_.size() < size_max && pids_.insert(pid.value).second;
+    return numbers_.size() < size_max && numbers_.insert(number).second;
   }
 
  private:
   std::mutex mutex_;
-  std::set<std::int64_t> pids_;
+  std::set<std::int64_t> numbers_;
 };
 
 // What all sessions of a source share. Made at start and never changed.
@@ -37,10 +37,11 @@ struct SourceContext {
   std::size_t index;  // of its counters
   std::string name;
   mapping::PidMapper mapper;
-  std::map<std::int32_t, codec::Endpoint> endpoints;  // where clients reach a node
-  codec::Advertise advertise;                         // the same, as the codec asks for it
-  TlsContext tls;                                     // empty: plain
-  std::unique_ptr<KnownAliases> aliases = std::make_unique<KnownAliases>();
+  std::map<std::int32_t, codec::Endpoint> endpoints;                     // where clients reach a node
+  codec::Advertise advertise;                                            // the same, as the codec asks for it
+  TlsContext tls;                                                        // empty: plain
+  std::unique_ptr<LoggedOnce> aliases = std::make_unique<LoggedOnce>();  // producer ids past 31 bits
+  std::unique_ptr<LoggedOnce> left_out_nodes = std::make_unique<LoggedOnce>();
 };
 
 // What a listener stands for: a node of the destination, or for a source's own listener any bootstrap server.

@@ -1,8 +1,11 @@
 #include "proxy/dial.hpp"
 
+#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/connect.hpp>
 #include <boost/asio/experimental/awaitable_operators.hpp>
+#include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_future.hpp>
 
 namespace proxy {
 namespace {
@@ -57,6 +60,24 @@ asio::awaitable<Dialled> connect(config::HostPort address, SSL_CTX* tls, std::st
   co_return Dialled{.address = address, .reason = "no connection within " + std::to_string(timeout.count()) + " ms"};
 }
 
+std::string explain_unreachable(const config::Destination& destination, std::chrono::milliseconds timeout) {
+  std::string error;
+  const auto tls = destination.tls ? make_destination_tls(*destination.tls, error) : nullptr;
+  std::string text;
+  for (const auto& server : destination.bootstrap_servers) {
+    asio::io_context io;
+    auto dialled = asio::co_spawn(
+        io, connect(server, tls.get(), destination.tls ? destination.tls->server_name : "", timeout), asio::use_future);
+    io.run();
+    const auto result = dialled.get();
+    text += (text.empty() ? "" : "; ") + to_string(server) + ": " +
+            (result.stream ? "can be connected to, but does not answer as a Kafka listener with these settings "
+                             "(destination.client and destination.tls)"
+                           : result.reason);
+  }
+  return text;
+}
+
 asio::awaitable<Dialled> dial(const ServerContext& server, const ListenerContext& listener) {
   const auto reach = [&](const config::HostPort& address) {
     return connect(address, server.destination_tls.get(), server.destination_server_name,
@@ -81,7 +102,8 @@ asio::awaitable<Dialled> dial(const ServerContext& server, const ListenerContext
     address = server.cluster.find(*listener.node_id);
   }
   if (!address) {
-    result.reason = "the destination has no such node";
+    result.reason = server.cluster.nodes().empty() ? "the destination has not told its nodes yet"
+                                                   : "the destination has no such node";
     co_return result;
   }
   result = co_await reach(*address);

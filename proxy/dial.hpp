@@ -19,6 +19,10 @@ struct Dialled {
 asio::awaitable<Dialled> connect(config::HostPort address, SSL_CTX* tls, std::string server_name,
                                  std::chrono::milliseconds timeout);
 
+// For people, when the destination does not answer: what a connection to each bootstrap server comes to. Blocks, for
+// `timeout` a server at most.
+std::string explain_unreachable(const config::Destination& destination, std::chrono::milliseconds timeout);
+
 // Connects to what a listener stands for: node N reaches node N or nothing, waiting at most five seconds until its
 // address is known; a source's own listener reaches the first bootstrap server that can be reached.
 asio::awaitable<Dialled> dial(const ServerContext& server, const ListenerContext& listener);

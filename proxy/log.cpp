@@ -5,6 +5,7 @@
 
 #include <fmt/chrono.h>
 
+#include <algorithm>
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
 #include <vector>
@@ -41,7 +42,16 @@ std::string timestamp() {
                      now.time_since_epoch().count() % 1000);
 }
 
-// Bare where it is one word, else in quotes: values come from peers, and a line must stay one line.
+// Values come from peers: not longer than a line should have, and ASCII, so that a line of JSON is JSON.
+std::string tame(std::string_view value) {
+  constexpr std::size_t size_max = 300;
+  std::string text(value.substr(0, size_max));
+  std::ranges::replace_if(text, [](char c) { return static_cast<unsigned char>(c) >= 0x7f; }, '?');
+  if (value.size() > size_max) text += fmt::format("... ({} bytes)", value.size());
+  return text;
+}
+
+// Bare where it is one word, else in quotes: a line must stay one line.
 std::string in_quotes(std::string_view value) {
   const auto is_plain = [](char c) { return c > ' ' && c < 0x7f && c != '"' && c != '\\' && c != '='; };
   bool is_word = !value.empty();
@@ -58,12 +68,12 @@ void write_fields(Level level, std::string_view message, const Range& fields) {
     boost::json::object line{{"time", timestamp()},
                              {"level", spdlog::level::to_string_view(spd_level).data()},
                              {"message", boost::json::string_view(message.data(), message.size())}};
-    for (const auto& [key, value] : fields) line[boost::json::string_view(key.data(), key.size())] = value;
+    for (const auto& [key, value] : fields) line[boost::json::string_view(key.data(), key.size())] = tame(value);
     logger().log(spd_level, boost::json::serialize(line));
     return;
   }
   std::string text(message);
-  for (const auto& [key, value] : fields) text.append(" ").append(key).append("=").append(in_quotes(value));
+  for (const auto& [key, value] : fields) text.append(" ").append(key).append("=").append(in_quotes(tame(value)));
   logger().log(spd_level, text);
 }
 

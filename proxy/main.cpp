@@ -9,6 +9,7 @@ int main(int argc, char** argv) {
   using namespace proxy;
   CLI::App app{"A proxy for Apache Kafka's protocol that gives every mirrored producer an id of its own."};
   app.require_subcommand(1);
+  app.set_version_flag("--version", "mirrorpid " MIRRORPID_VERSION);
   app.fallthrough(false);
   const std::map<std::string, Format> formats{{"text", Format::text}, {"json", Format::json}};
   Format format = Format::text;

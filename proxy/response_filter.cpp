@@ -193,6 +193,7 @@ ResponseFilter::Step ResponseFilter::pass(Bytes rest, Sink& out) {
 
 void ResponseFilter::end_frame(Sink& out) {
   state_ = State::head;
+  walker_.reset();
   pending_.reset();
   observer_.on_response();
   answer_local(out);

@@ -1,9 +1,11 @@
 #include <fmt/format.h>
 #include <librdkafka/rdkafka.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <optional>
+#include <thread>
 
 #include "proxy/admin.hpp"
 #include "proxy/commands.hpp"
@@ -94,6 +96,13 @@ int serve(const std::string& config_path) {
   int signal_number = 0;
   sigwait(&signals, &signal_number);
   log::info("stopping: what is in flight is answered first", {{"signal", strsignal(signal_number)}});
+  // Who asks twice does not want to wait.
+  std::thread([signals] {
+    int again = 0;
+    sigwait(&signals, &again);
+    log::error("stopped at once, at a second signal: what was in flight is lost");
+    _exit(exit_failed);
+  }).detach();
   const bool all_through = server.stop();
   log_totals(server);
   if (!all_through) {

@@ -15,6 +15,7 @@
 #include "mapping/cluster_id.hpp"
 #include "proxy/listen.hpp"
 #include "proxy/log.hpp"
+#include "proxy/rdkafka_conf.hpp"
 #include "proxy/session.hpp"
 
 namespace proxy {
@@ -32,6 +33,18 @@ std::string raise_descriptor_limit(std::size_t listeners) {
       "{} listeners need a descriptor limit of at least {}, and the hard limit is {}: raise it (ulimit -Hn), or "
       "lower `nodes.count`",
       listeners, 2 * listeners + others, limit.rlim_cur);
+}
+
+// Whether what is meant to be the destination is a port of ours, as far as names tell.
+bool is_own_listener(const config::Source& source, const config::HostPort& server) {
+  const auto is_here = [&](const config::HostPort& bound) {
+    if (bound.port != server.port) return false;
+    const bool is_this_machine = config::hosts_overlap(server.host, "localhost") || server.host.starts_with("127.");
+    return config::is_wildcard(bound.host) ? is_this_machine : config::hosts_overlap(bound.host, server.host);
+  };
+  return is_here(source.listen) || std::ranges::any_of(node_listeners(source), [&](const config::NodeListener& node) {
+           return is_here(node.bind) || node.advertise == server;
+         });
 }
 
 asio::awaitable<void> serve(tcp::socket socket, const ListenerContext& listener, Worker& worker) {
@@ -96,10 +109,19 @@ std::vector<std::string> Server::check(const config::Config& config) {
   std::string error;
   if (config.destination.tls && !make_destination_tls(*config.destination.tls, error))
     add(config.destination.tls->place, error);
-  if (const auto why = ClusterWatcher::check(config.destination); !why.empty())
+  const auto refused = refused_properties(config.destination);
+  for (const auto& [index, why] : refused) add(config.destination.client_places[index], why);
+  if (const auto why = ClusterWatcher::check(config.destination); refused.empty() && !why.empty())
     problems.push_back(config.destination.client_places.empty()
                            ? why
                            : to_string(config.destination.client_places.front()) + ": " + why);
+  for (const auto& source : config.sources)
+    for (const auto& server : config.destination.bootstrap_servers)
+      if (is_own_listener(source, server))
+        add(source.listen_place,
+            fmt::format("the destination's bootstrap server {} is a listener of source '{}': the proxy "
+                        "would connect to itself",
+                        to_string(server), source.name));
   return problems;
 }
 
@@ -173,7 +195,9 @@ Worker& Server::next_worker() {
 void Server::hand_out(tcp::socket socket, const Listener& listener) {
   auto& worker = next_worker();
   // The socket moves to the thread that will serve it: it leaves the acceptor's loop by its number.
-  const auto protocol = listener.acceptor.local_endpoint().protocol();
+  // Asked of the socket: the acceptor may be closed by now.
+  ErrorCode ignored;
+  const auto protocol = socket.local_endpoint(ignored).protocol();
   const auto handle = socket.release();
   asio::post(worker.io, [&worker, &listener, protocol, handle] {
     ErrorCode error;

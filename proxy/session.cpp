@@ -72,6 +72,7 @@ asio::awaitable<bool> Session::read_first_head() {
     }
     deadline_ = is_draining_ ? deadline_ : Clock::time_point::max();
   }
+  if (deadline_ == Clock::time_point::max()) set_deadline(first_head_timeout);
   while (from_client_.size() < sizeof(codec::RequestHead)) {
     ErrorCode error;
     const auto window = read(client_, from_client_, error);
@@ -92,6 +93,7 @@ asio::awaitable<bool> Session::read_first_head() {
       co_return false;
     }
   }
+  if (!is_draining_) deadline_ = Clock::time_point::max();
   co_return true;
 }
 
@@ -181,10 +183,14 @@ asio::awaitable<void> Session::relay_responses() {
     ErrorCode error;
     const auto window = read(*broker_, from_broker_, error);
     if (error == asio::error::would_block) continue;
-    if (error) break;
+    if (error) {
+      log_broker_end(error);
+      break;
+    }
     const auto turn = responses_.take(window, to_client_);
     to_client_.end_turn();
     counters_.response_bytes.add(turn.consumed);
+    has_broker_spoken_ = true;
     keep(from_broker_, window, turn.consumed);
     if (turn.status == RequestFilter::Status::fault) {
       counters_.broker_faults.add();
@@ -198,6 +204,20 @@ asio::awaitable<void> Session::relay_responses() {
   if (!ended_ && deadline_ == Clock::time_point::max()) set_deadline(worker_.server.limits.drain_timeout);
   co_await flush(to_client_, client_);
   end();
+}
+
+void Session::log_broker_end(const ErrorCode& error) {
+  if (in_flight_.empty() || requests_ended_) return;
+  worker_.broker_faults.write(
+      log::Level::warn, "the broker has closed a connection and left requests unanswered",
+      {{"source", listener_.source.name},
+       {"broker", to_string(broker_address_)},
+       {"peer", peer_},
+       {"unanswered", std::to_string(in_flight_.size())},
+       {"reason", broker_->tls_error().empty() ? error.message() : broker_->tls_error()},
+       {"hint", has_broker_spoken_ ? ""
+                                   : "it has not said anything: is it a Kafka listener, and is `destination.tls` right "
+                                     "for it?"}});
 }
 
 // Both directions may wait for the same side: each takes what goes when its turn comes.
@@ -339,7 +359,7 @@ void Session::on_batch(const BatchEvent& event) {
   }
   if (!event.decision.is_possible_alias) return;
   counters_.possible_aliases.add();
-  if (!listener_.source.aliases->is_new(event.pid)) return;
+  if (!listener_.source.aliases->is_new(event.pid.value)) return;
   log::warn("a producer id past 31 bits was mapped to what another producer of this source may have",
             {{"source", listener_.source.name},
              {"producer_id", std::to_string(event.pid.value)},
@@ -353,9 +373,9 @@ void Session::on_rebootstrap_required() {
 
 void Session::on_node_left_out(std::int32_t node_id) {
   counters_.nodes_left_out.add();
-  worker_.left_out_nodes.write(
-      log::Level::error, "a node of the destination has no listener: clients are not told about it; widen `nodes`",
-      {{"source", listener_.source.name}, {"node", std::to_string(node_id)}});
+  if (!listener_.source.left_out_nodes->is_new(node_id)) return;
+  log::error("a node of the destination has no listener: clients are not told about it; widen `nodes`",
+             {{"source", listener_.source.name}, {"node", std::to_string(node_id)}});
 }
 
 }  // namespace proxy

@@ -20,8 +20,8 @@ namespace proxy {
 
 // One client connection and the broker connection that serves it.
 //
-// It lives in the coroutine that runs it, and so do both directions: nothing of a session outlives run(), and nothing of
-// it is shared with another thread. Each direction takes one turn after another: wait until a side is readable, read
+// It lives in the coroutine that runs it, and so do both directions: nothing of a session outlives run(), and nothing
+// of it is shared with another thread. Each direction takes one turn after another: wait until a side is readable, read
 // into the thread's buffer, let the filter decide and patch, write at once. Bytes that would block are kept, and while
 // some are kept nothing more is read: that is all the backpressure there is.
 class Session final : private TrafficObserver {
@@ -41,6 +41,7 @@ class Session final : private TrafficObserver {
  private:
   using Clock = std::chrono::steady_clock;
   static constexpr std::chrono::seconds tls_timeout{10};
+  static constexpr std::chrono::minutes first_head_timeout{10};  // Kafka's own for idle connections
   static constexpr std::chrono::seconds first_answer_timeout{10};
   static constexpr std::chrono::seconds linger_timeout{2};
 
@@ -62,6 +63,7 @@ class Session final : private TrafficObserver {
   }
   void end();
   void set_deadline(std::chrono::milliseconds timeout);
+  void log_broker_end(const ErrorCode& error);
   void log_fault(log::Limit& limit, const char* message, const Fault& fault);
 
   void on_request() override;
@@ -93,6 +95,7 @@ class Session final : private TrafficObserver {
   bool client_ended_ = false;    // the client has closed its side
   bool client_is_gone_ = false;  // ... and the other, too
   bool awaits_first_answer_ = false;
+  bool has_broker_spoken_ = false;
   bool is_draining_ = false;
   std::size_t drain_left_ = 0;  // bytes of the client that lay in the socket when draining began
   Clock::time_point deadline_ = Clock::time_point::max();

@@ -229,6 +229,17 @@ TEST_CASE("a coordinator's entry without a node stays as it is, in every version
   CHECK(to_hex(rewrite(frame, find_coordinator_api, 1, vector_nodes()).frame) == to_hex(frame));
 }
 
+TEST_CASE("an address that comes with no node is nobody's business") {
+  for (auto version = find_coordinator_api.served.first; version <= find_coordinator_api.served.last; ++version) {
+    for (const std::int32_t node : {-1, -2}) {
+      CAPTURE(version, node);
+      const auto frame = coordinator(version, 15, {node, "internal", 9092});
+      CHECK(to_hex(rewrite(frame, find_coordinator_api, version, vector_nodes()).frame) ==
+            to_hex(coordinator(version, 15, {node, "", -1})));
+    }
+  }
+}
+
 TEST_CASE("a coordinator that is named despite an error shows its own address no more than any other") {
   for (auto version = find_coordinator_api.served.first; version <= find_coordinator_api.served.last; ++version) {
     CAPTURE(version);

@@ -51,7 +51,8 @@ TEST_CASE("what others may complain about comes with its place") {
 
 TEST_CASE("API keys to be hidden are numbers that can be one") {
   const auto with_hidden = [](const std::string& keys) {
-    return load(with("bootstrap_servers: [\"kafka:9092\"]", "bootstrap_servers: [\"kafka:9092\"]\n  hidden_apis: " + keys));
+    return load(
+        with("bootstrap_servers: [\"kafka:9092\"]", "bootstrap_servers: [\"kafka:9092\"]\n  hidden_apis: " + keys));
   };
   const Loaded loaded = with_hidden("[300, 10005]");
   CHECK(lines(loaded.problems) == Lines{});

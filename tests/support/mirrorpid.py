@@ -188,9 +188,17 @@ class Mirrorpid:
         return self.process.log()
 
     def rss(self):
-        """Bytes of memory in use now."""
+        """Bytes of memory in use now; the peak is counted anew from here on."""
+        pathlib.Path(f"/proc/{self.process.pid}/clear_refs").write_text("5")
+        return self._memory("VmRSS")
+
+    def peak(self):
+        """The most bytes of memory in use since rss() was called last: what was given back in between counts, too."""
+        return self._memory("VmHWM")
+
+    def _memory(self, name):
         status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
-        return int(re.search(r"VmRSS:\s+(\d+) kB", status)[1]) * 1024
+        return int(re.search(rf"{name}:\s+(\d+) kB", status)[1]) * 1024
 
     def fds(self):
         """Number of open descriptors."""
