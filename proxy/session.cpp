@@ -111,6 +111,8 @@ asio::awaitable<bool> Session::dial_broker() {
   }
   broker_ = std::move(dialled.stream);
   broker_address_ = dialled.address;
+  log::debug("connected to a broker",
+             {{"source", listener_.source.name}, {"peer", peer_}, {"address", to_string(broker_address_)}});
   to_broker_.emplace(*broker_);
   const auto head = codec::load<codec::RequestHead>(from_client_);
   awaits_first_answer_ = !listener_.node_id && is_quick(head.api_key);

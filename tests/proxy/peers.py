@@ -143,7 +143,7 @@ class ScriptedBroker:
         self.nodes = {node_id: (host, self.port)}  # what the proxy learns; may be replaced at any time
         self.cluster_id = "scripted"
         self.looks = 0  # answers to the proxy's own Metadata requests
-        self.dialled = 0  # connections but for the proxy's own
+        self.dialled = 0  # connections for scripts, once something came on them
         self._tls = tls
         self._waiting = queue.Queue()
         self._open = set()
@@ -192,12 +192,7 @@ class ScriptedBroker:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if self._tls is not None:
                 sock = self._tls.wrap_socket(sock, server_side=True)
-            try:
-                start = self._read_start(sock)
-            except Closed:
-                with self._lock:
-                    self.dialled += 1  # for nothing
-                raise
+            start = self._read_start(sock)
             is_watcher = start[12:] == _WATCHER
             with self._lock:
                 self._open.add(sock)
