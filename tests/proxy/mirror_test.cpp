@@ -52,7 +52,8 @@ void produce(const MockCluster& cluster, int partition, const std::vector<Bytes>
   }
 }
 
-// The batches of a partition; the mock gives one to each Fetch. Their offsets, which are the broker's, are made 0.
+// The batches of a partition; the mock gives one to each Fetch. What is the broker's, the offset and (from
+// librdkafka 2.8 on) the epoch of the leader, is made what a producer writes.
 std::vector<Bytes> read_all(const MockCluster& cluster, int partition) {
   TopicClient client(cluster.address(), "orders", patience);
   REQUIRE(client.refresh(patience).has_value());
@@ -66,6 +67,7 @@ std::vector<Bytes> read_all(const MockCluster& cluster, int partition) {
     auto header = header_of(fetched->records);
     offset = header.base_offset + header.last_offset_delta + 1;
     header.base_offset = 0;
+    header.partition_leader_epoch = -1;
     auto& batch = batches.emplace_back(fetched->records.begin(), fetched->records.begin() + header.size());
     codec::store(std::span(batch), header);
   }
