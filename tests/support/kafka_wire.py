@@ -278,9 +278,9 @@ def _read_struct(fields, reader, version, flexible):
     return body
 
 
-def _read_body(api, version, kind, reader):
+def _read_body(api, version, kind, reader, may_have_rest=False):
     body = _read_struct(getattr(APIS[api], kind), reader, version, APIS[api].is_flexible(version))
-    if reader.remaining():
+    if reader.remaining() and not may_have_rest:
         raise WireError(f"{reader.remaining()} bytes behind the last field of {api} v{version} {kind}")
     return body
 
@@ -292,8 +292,9 @@ def decode(api, version, kind, data):
 Request = collections.namedtuple("Request", "api key version correlation_id client_id body payload")
 
 
-def parse_request(payload):
-    """A request without its size. `api` and `body` are None where no table knows the API or the version."""
+def parse_request(payload, may_have_rest=False):
+    """A request without its size. `api` and `body` are None where no table knows the API or the version. Brokers ignore
+    bytes behind the last field; here they are an error unless they are allowed."""
     reader = Reader(payload)
     key, version, correlation_id = reader.unpack(">h"), reader.unpack(">h"), reader.unpack(">i")
     client_id = reader.string()
@@ -302,7 +303,7 @@ def parse_request(payload):
     if api and version <= APIS[api].newest:
         if APIS[api].is_flexible(version):
             reader.tags()
-        body = _read_body(api, version, "request", reader)
+        body = _read_body(api, version, "request", reader, may_have_rest)
     return Request(api, key, version, correlation_id, client_id, body, payload)
 
 
