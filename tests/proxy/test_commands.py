@@ -268,7 +268,25 @@ class Check(CommandCase):
             self.assert_refused(path, "connect to itself", f"localhost:{port}")
 
 
+class Shipped(unittest.TestCase):
+    def test_the_configuration_of_the_compose_file_is_good(self):
+        code, out, err = run("check", "--config", mirrorpid.REPOSITORY / "docker" / "mirrorpid.yaml")
+        self.assertEqual((code, err), (0, ""))
+        self.assertIn("no problems", out)
+
+
 class Serve(CommandCase):
+    def test_too_few_descriptors_for_the_listeners_are_exit_code_1_and_say_what_helps(self):
+        path = self.config(f"name: eu\n    cluster_id: {CLUSTER_ID}", first_port=ports.free_ports(3))
+        path.write_text(path.read_text().replace("count: 2", "count: 200"))
+        done = subprocess.run(
+            ["bash", "-c", 'ulimit -n 150 && exec "$@"', "bash", mirrorpid.program(), "serve", "--config", path],
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60,
+        )
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("ulimit -Hn", done.stderr)
+        self.assertIn("nodes.count", done.stderr)
+
     def test_a_port_in_use_is_exit_code_1_and_names_it(self):
         first = ports.free_ports(3)
         path = self.config(f"name: eu\n    cluster_id: {CLUSTER_ID}", first_port=first)
