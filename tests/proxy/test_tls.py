@@ -33,13 +33,16 @@ class Authority:
 
     def __init__(self):
         self.directory = temporary_directory("tls-")
-        self._openssl("req", "-x509", *self._new_key("ca"), "-days", "2", "-subj", "/CN=tests", "-out", self / "ca.pem")
+        usage = ["-addext", "keyUsage=critical,keyCertSign,cRLSign"]  # Python from 3.13 on asks for it
+        subject = ["-days", "2", "-subj", "/CN=tests", "-out", self / "ca.pem"]
+        self._openssl("req", "-x509", *self._new_key("ca"), *usage, *subject)
 
     def __truediv__(self, name):
         return str(self.directory / name)
 
     def issue(self, name, subject_alternatives="DNS:localhost,IP:127.0.0.1"):
-        (self.directory / f"{name}.ext").write_text(f"subjectAltName={subject_alternatives}\n")
+        extensions = f"subjectAltName={subject_alternatives}\nauthorityKeyIdentifier=keyid\n"
+        (self.directory / f"{name}.ext").write_text(extensions)
         self._openssl("req", "-new", *self._new_key(name), "-subj", f"/CN={name}", "-out", self / f"{name}.csr")
         signer = ["-CA", self / "ca.pem", "-CAkey", self / "ca.key", "-CAcreateserial"]
         files = ["-in", self / f"{name}.csr", "-extfile", self / f"{name}.ext", "-out", self / f"{name}.pem"]
