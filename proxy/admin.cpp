@@ -100,7 +100,8 @@ class Admin::Endpoint {
 
   std::string start() {
     boost::system::error_code error;
-    acceptor_ = listen_on(io_, listen_, error);
+    acceptor_ = bind_to(io_, listen_, error);
+    if (acceptor_) acceptor_->listen(asio::socket_base::max_listen_connections, error);
     if (error) return "admin cannot listen on " + to_string(listen_) + ": " + error.message();
     asio::co_spawn(io_, accept(*acceptor_, server_), asio::detached);
     thread_ = std::thread([this] { io_.run(); });

@@ -18,7 +18,7 @@ class Counter {
 
 // What one thread has counted for one source. Refusals are indexed by mapping::Refusal.
 struct Counters {
-  static constexpr std::size_t refusals = 6;
+  static constexpr std::size_t refusals = 7;
 
   Counter connections;
   Counter connections_closed;
@@ -33,6 +33,7 @@ struct Counters {
   Counter batches_mapped;
   Counter batches_unmarked;
   std::array<Counter, refusals> batches_refused;
+  Counter batches_deferred;  // answered with a retriable error until their salt is written
   Counter possible_aliases;  // of the mapped: pid >= 2^31
   Counter null_records;      // made empty, so that a broker answers them
   Counter rebootstraps;      // answers 129: the client meant another node

@@ -30,6 +30,8 @@ constexpr Row rows[] = {
     {"batches_passed", "Record batches left as they were.", &Totals::batches_passed},
     {"batches_mapped", "Record batches whose producer id was mapped.", &Totals::batches_mapped},
     {"batches_unmarked", "Record batches whose producer id was the destination's own.", &Totals::batches_unmarked},
+    {"batches_deferred", "Record batches answered with a retriable error until their salt is written.",
+     &Totals::batches_deferred},
     {"possible_aliases", "Mapped producer ids past 31 bits.", &Totals::possible_aliases},
     {"null_records", "Null records fields made empty.", &Totals::null_records},
     {"rebootstraps", "Answers that the client meant another node.", &Totals::rebootstraps},

@@ -1,16 +1,19 @@
 #include <fmt/format.h>
-#include <librdkafka/rdkafka.h>
+#include <fmt/ranges.h>
 #include <signal.h>
 #include <unistd.h>
 
-#include <algorithm>
+#include <atomic>
+#include <map>
 #include <optional>
 #include <thread>
+#include <vector>
 
 #include "proxy/admin.hpp"
 #include "proxy/commands.hpp"
 #include "proxy/configuration.hpp"
 #include "proxy/log.hpp"
+#include "proxy/rdkafka_conf.hpp"
 #include "proxy/server.hpp"
 
 namespace proxy {
@@ -27,18 +30,35 @@ std::string_view name_of(config::LogLevel level) {
   return "info";
 }
 
-// librdkafka before 2.6.1 sends a client nonce twice in SCRAM, which brokers from 4.0 on refuse as bad credentials.
 void warn_of_scram(const config::Config& config) {
-  constexpr int first_good = 0x020601ff;
-  const bool uses_scram = std::ranges::any_of(config.destination.client, [](const auto& property) {
-    return (property.first == "sasl.mechanism" || property.first == "sasl.mechanisms") &&
-           property.second.starts_with("SCRAM");
-  });
-  if (uses_scram && rd_kafka_version() < first_good)
+  if (has_broken_scram(config.destination))
     log::error(
         "this librdkafka cannot log in by SCRAM at a broker from 4.0 on: it needs 2.6.1 or newer (the container "
         "image has it)",
         {{"librdkafka", rd_kafka_version_str()}});
+}
+
+bool is_signal_pending() {
+  sigset_t pending;
+  sigpending(&pending);
+  return sigismember(&pending, SIGTERM) == 1 || sigismember(&pending, SIGINT) == 1;
+}
+
+// Sources that share a region are kept apart by salts; people should know which of them.
+void warn_of_shared_regions(const config::Config& config, const Server& server) {
+  if (server.store() == nullptr) return;
+  std::map<std::uint32_t, std::vector<std::string>> by_region;
+  for (const auto& source : config.sources) by_region[region_of(source)->value].push_back(source.name);
+  std::map<std::uint32_t, std::string> owners;
+  for (const auto& registered : server.store()->registrations())
+    if (registered.is_owner) owners.emplace(registered.region.value, registered.cluster_id);
+  for (const auto& [region, names] : by_region) {
+    if (names.size() < 2) continue;
+    log::warn("sources share a region: its owner keeps its producers' natural ids, the others take salts",
+              {{"region", std::to_string(region)},
+               {"sources", fmt::format("{}", fmt::join(names, ", "))},
+               {"owner", owners[region]}});
+  }
 }
 
 void log_totals(const Server& server) {
@@ -73,8 +93,12 @@ int serve(const std::string& config_path) {
   signal(SIGPIPE, SIG_IGN);
 
   warn_of_scram(*config);
-  Server server(*config);
-  if (const auto error = server.start(); !error.empty()) {
+  std::atomic<bool> has_failed = false;
+  Server server(*config, [&has_failed] {
+    has_failed = true;
+    kill(getpid(), SIGTERM);
+  });
+  if (const auto error = server.prepare(); !error.empty()) {
     log::error(error);
     return exit_failed;
   }
@@ -86,6 +110,11 @@ int serve(const std::string& config_path) {
       return exit_failed;
     }
   }
+  if (const auto error = server.start(is_signal_pending); !error.empty()) {
+    log::error(error);
+    return exit_failed;
+  }
+  warn_of_shared_regions(*config, server);
   for (const auto& source : config->sources)
     log::info("source", {{"name", source.name},
                          {"cluster_id", source.cluster_id},
@@ -110,7 +139,7 @@ int serve(const std::string& config_path) {
     return exit_failed;
   }
   log::info("stopped");
-  return exit_done;
+  return has_failed ? exit_failed : exit_done;
 }
 
 }  // namespace proxy
