@@ -28,13 +28,14 @@ std::string_view guess_protocol(std::span<const std::byte> bytes) {
   return "";
 }
 
-std::string hexadecimal(std::span<const std::byte> bytes) {
+}  // namespace
+
+std::string TopicLabel::text() const {
+  if (!is_id) return bytes;
   std::string text;
-  for (const auto byte : bytes) text += fmt::format("{:02x}", std::to_integer<unsigned>(byte));
+  for (const char byte : bytes) text += fmt::format("{:02x}", static_cast<unsigned char>(byte));
   return text;
 }
-
-}  // namespace
 
 RequestFilter::Turn RequestFilter::take(Bytes window, Sink& out) {
   consumed_ = 0;
@@ -180,9 +181,10 @@ void RequestFilter::see(const Walker::Step& step) {
       if (codec::load<boost::endian::big_int16_t>(step.value) != 0) expect_response(false);
       break;
     case codec::Role::topic_name:
-      topic_.assign(reinterpret_cast<const char*>(step.value.data()), step.value.size());
+    case codec::Role::topic_id:
+      topic_.bytes.assign(reinterpret_cast<const char*>(step.value.data()), step.value.size());
+      topic_.is_id = step.role == codec::Role::topic_id;
       break;
-    case codec::Role::topic_id: topic_ = hexadecimal(step.value); break;
     case codec::Role::partition: partition_ = codec::load<boost::endian::big_int32_t>(step.value); break;
     case codec::Role::records:
       if (!step.is_null) break;
@@ -212,7 +214,7 @@ RequestFilter::Step RequestFilter::read_entry(Bytes rest, Sink& out) {
     if (!entry.is_well_formed())
       return fail(fmt::format("{}: magic {}, length {}, topic {}, partition {}",
                               make_error_code(codec::Error::bad_record_batch).message(), entry.magic.value(),
-                              entry.length.value(), topic_, partition_));
+                              entry.length.value(), topic_.text(), partition_));
     if (static_cast<std::uint64_t>(entry.size()) <= records_left_) {
       size = static_cast<std::uint64_t>(entry.size());
       if (entry.magic == 2) {

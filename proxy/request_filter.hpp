@@ -16,11 +16,19 @@
 
 namespace proxy {
 
+// A topic as its request has it: written out only where a person is told, for it is taken of every topic that passes.
+struct TopicLabel {
+  std::string bytes;  // the name, or the 16 bytes of the id
+  bool is_id = false;
+
+  std::string text() const;  // the name, or the id in hexadecimal
+};
+
 // A batch that is worth telling about, and where it was.
 struct BatchEvent {
   const mapping::Decision& decision;
   mapping::ProducerId pid;  // as it came
-  std::string_view topic;   // a name, or an id in hexadecimal
+  const TopicLabel& topic;
   std::int32_t partition;
 };
 
@@ -100,7 +108,7 @@ class RequestFilter {
   std::uint64_t records_left_ = 0;  // ... of the records field
   std::uint64_t pass_left_ = 0;     // ... that need no look
   std::optional<codec::Walker> walker_;
-  std::string topic_;
+  TopicLabel topic_;
   std::int32_t partition_ = 0;
   bool expects_raw_tokens_ = false;
   bool expects_response_ = false;  // the request being read is in flight

@@ -354,7 +354,7 @@ void Session::on_batch(const BatchEvent& event) {
                              {{"reason", std::string(describe(event.decision.refusal))},
                               {"source", listener_.source.name},
                               {"peer", peer_},
-                              {"topic", std::string(event.topic)},
+                              {"topic", event.topic.text()},
                               {"partition", std::to_string(event.partition)},
                               {"producer_id", std::to_string(event.pid.value)}});
       break;
