@@ -1,33 +1,29 @@
 #include "mapping/cluster_id.hpp"
 
+#include "mapping/base64url.hpp"
+
 namespace mapping {
-namespace {
-
-// -1: no character of base64url.
-constexpr int digit(char c) {
-  if (c >= 'A' && c <= 'Z') return c - 'A';
-  if (c >= 'a' && c <= 'z') return c - 'a' + 26;
-  if (c >= '0' && c <= '9') return c - '0' + 52;
-  if (c == '-') return 62;
-  if (c == '_') return 63;
-  return -1;
-}
-
-}  // namespace
 
 std::optional<ClusterId> ClusterId::parse(std::string_view text) {
-  constexpr std::size_t characters = 22;  // 132 bits, of which the last four do not count
-  if (text.size() == characters + 2 && text.ends_with("==")) text.remove_suffix(2);
-  if (text.size() != characters) return std::nullopt;
+  if (text.size() == base64url::characters + 2 && text.ends_with("==")) text.remove_suffix(2);
+  const auto bytes = base64url::decode(text);
+  if (!bytes) return std::nullopt;
   ClusterId id;
-  for (std::size_t i = 0; i < characters; ++i) {
-    const int value = digit(text[i]);
-    if (value < 0) return std::nullopt;
-    const int bits = i + 1 < characters ? 6 : 2;
-    id.most_significant_ = id.most_significant_ << bits | id.least_significant_ >> (64 - bits);
-    id.least_significant_ = id.least_significant_ << bits | static_cast<std::uint64_t>(value) >> (6 - bits);
+  for (std::size_t i = 0; i < bytes->size(); ++i) {
+    auto& half = i < 8 ? id.most_significant_ : id.least_significant_;
+    half = half << 8 | std::to_integer<std::uint64_t>((*bytes)[i]);
   }
   return id;
+}
+
+std::string ClusterId::text() const {
+  base64url::Bits128 bytes{};
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    const auto half = i < 8 ? most_significant_ : least_significant_;
+    bytes[i] = static_cast<std::byte>(half >> (56 - 8 * (i % 8)));
+  }
+  const auto text = base64url::encode(bytes);
+  return {text.begin(), text.end()};
 }
 
 }  // namespace mapping

@@ -19,6 +19,9 @@ class ClusterId {
   // Nothing: no such UUID ("lkc-...", free text); then the source needs a region of its own in the configuration.
   static std::optional<ClusterId> parse(std::string_view text);
 
+  // The one form in which a cluster id stands in the state topic: two strings of the same UUID are one cluster.
+  std::string text() const;
+
   std::uint64_t most_significant() const { return most_significant_; }
   std::uint64_t least_significant() const { return least_significant_; }
 

@@ -4,12 +4,14 @@
      | offset | len | epoch | m | crc | att | lst | first | max | pid | ep | seq | count | records
 """
 
+import collections
 import dataclasses
 import gzip
 import struct
 
 HEADER_SIZE = 61
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")  # by the low three bits of the attributes
+LOG_APPEND_TIME = 0x08
 TRANSACTIONAL = 0x10
 CONTROL = 0x20
 
@@ -71,11 +73,20 @@ class Batch:
         return bool(self.attributes & CONTROL)
 
     @property
+    def has_append_time(self):
+        return bool(self.attributes & LOG_APPEND_TIME)
+
+    @property
     def records(self):
         return self.data[HEADER_SIZE:]
 
     def computed_crc(self):
         return crc32c(self.data[21:])
+
+    def read_records(self):
+        """[Record, ...]; only none and gzip are read here."""
+        payload = {"none": bytes, "gzip": gzip.decompress}[self.codec](self.records)
+        return _read_records(self, payload)
 
 
 def split(data):
@@ -93,6 +104,43 @@ def split(data):
             batches.append(Batch(piece, *struct.unpack_from(">qiib", piece), *([0] * 9)))
         position += size
     return batches
+
+
+Record = collections.namedtuple("Record", "offset timestamp key value")
+
+
+def _read_varint(data, position):
+    value = shift = 0
+    while True:
+        byte = data[position]
+        position += 1
+        value |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            return value >> 1 ^ -(value & 1), position
+
+
+def _read_sized(data, position):
+    size, position = _read_varint(data, position)
+    if size < 0:
+        return None, position
+    return bytes(data[position : position + size]), position + size
+
+
+def _read_records(batch, payload):
+    records = []
+    position = 0
+    for _ in range(batch.count):
+        size, position = _read_varint(payload, position)
+        end = position + size
+        timestamp_delta, position = _read_varint(payload, position + 1)  # behind the attributes
+        offset_delta, position = _read_varint(payload, position)
+        key, position = _read_sized(payload, position)
+        value, position = _read_sized(payload, position)
+        timestamp = batch.max_timestamp if batch.has_append_time else batch.base_timestamp + timestamp_delta
+        records.append(Record(batch.base_offset + offset_delta, timestamp, key, value))
+        position = end
+    return records
 
 
 def varint(value):
