@@ -49,8 +49,8 @@ inline constexpr Field record_error[] = {
     {"BatchIndexErrorMessage", Type::string},
 };
 inline constexpr Field response_partition[] = {
-    {"Index", Type::int32},
-    {"ErrorCode", Type::int16},
+    {"Index", Type::int32, {}, Role::partition},
+    {"ErrorCode", Type::int16, {}, Role::error_code},
     {"BaseOffset", Type::int64},
     {"LogAppendTimeMs", Type::int64, since(2)},
     {"LogStartOffset", Type::int64, since(5)},
@@ -59,8 +59,8 @@ inline constexpr Field response_partition[] = {
     {"CurrentLeader", Type::structure, since(10), Role::none, leader_and_epoch, 0},
 };
 inline constexpr Field response_topic[] = {
-    {"Name", Type::string, until(12)},
-    {"TopicId", Type::uuid, since(13)},
+    {"Name", Type::string, until(12), Role::topic_name},
+    {"TopicId", Type::uuid, since(13), Role::topic_id},
     {"PartitionResponses", Type::structs, {}, Role::none, response_partition},
 };
 inline constexpr Field response_fields[] = {
@@ -131,8 +131,8 @@ inline constexpr Field partition[] = {
 };
 inline constexpr Field topic[] = {
     {"ErrorCode", Type::int16},
-    {"Name", Type::string},
-    {"TopicId", Type::uuid, since(10)},
+    {"Name", Type::string, {}, Role::topic_name},
+    {"TopicId", Type::uuid, since(10), Role::topic_id},
     {"IsInternal", Type::int8, since(1)},
     {"Partitions", Type::structs, {}, Role::none, partition},
     {"TopicAuthorizedOperations", Type::int32, since(8)},

@@ -46,7 +46,9 @@ struct State {
   std::string topic = "__mirror_state";
   std::int32_t partitions = 50;
   std::int16_t replication_factor = 3;
-  std::chrono::milliseconds write_timeout = std::chrono::seconds(10);
+  std::chrono::milliseconds write_timeout = std::chrono::seconds(10);  // 100 ms to 5 min
+  // After so long without use an assignment may be forgotten: as long as brokers remember a producer, or longer.
+  std::chrono::milliseconds producer_id_expiration = std::chrono::hours(24);  // 4 h to 365 d
 };
 
 // A node of the cluster that has a listener of its own because `nodes.map` names it. The two ports differ where a load
@@ -118,7 +120,7 @@ struct Limits {
 struct Config {
   int version = 1;
   Destination destination;
-  std::optional<State> state;  // none: no state topic
+  std::optional<State> state = State();  // none: no state topic
   std::vector<Source> sources;
   std::optional<Admin> admin;  // none: no endpoint
   Log log;

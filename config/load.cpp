@@ -102,33 +102,26 @@ Destination read_destination(Reader& reader, const Entry& entry) {
   return destination;
 }
 
-State read_state(Reader& reader, const Entry& entry) {
+// `off`, or nothing: the defaults, or a mapping.
+std::optional<State> read_state(Reader& reader, const Entry* entry) {
   constexpr std::size_t topic_size_max = 249;  // Kafka's
   State state;
-  const Section section(reader, *entry.value, entry.key->place,
-                        {"topic", "partitions", "replication_factor", "write_timeout"});
+  if (!entry) return state;
+  if (entry->value->kind == YamlNode::Kind::text) {
+    const auto text = reader.text(*entry->value);
+    if (text && (text->value == "off" || text->value == "false" || text->value == "no")) return std::nullopt;
+    if (text) reader.complain(entry->value->place, in_quotes(text->written) + " is neither off nor a mapping");
+    return state;
+  }
+  const Section section(reader, *entry->value, entry->key->place,
+                        {"topic", "partitions", "replication_factor", "write_timeout", "producer_id_expiration"});
   section.read("topic", state.topic, [](std::string_view text) { return parse_name(text, topic_size_max); });
   section.read("partitions", state.partitions, number_between(1, 10'000));
   section.read("replication_factor", state.replication_factor,
                number_between(1, std::numeric_limits<std::int16_t>::max()));
   section.read("write_timeout", state.write_timeout, duration_between(100ms, 5min));
+  section.read("producer_id_expiration", state.producer_id_expiration, duration_between(4h, 365 * 24h));
   return state;
-}
-
-std::optional<State> read_state_or_off(Reader& reader, const Entry* entry, const Place& start) {
-  constexpr std::string_view unavailable = "the state topic is not available in this version: write `state: off`";
-  if (!entry) {
-    reader.complain(start, fmt::format("required key 'state' is missing: {}", unavailable));
-    return State();
-  }
-  if (entry->value->kind == YamlNode::Kind::text) {
-    const auto text = reader.text(*entry->value);
-    if (text && (text->value == "off" || text->value == "false" || text->value == "no")) return std::nullopt;
-    if (text) reader.complain(entry->value->place, std::string(unavailable));
-    return std::nullopt;
-  }
-  reader.complain(entry->key->place, std::string(unavailable));
-  return read_state(reader, *entry);
 }
 
 Admin read_admin(Reader& reader, const Entry& entry, Ports& ports) {
@@ -181,7 +174,7 @@ Config read_config(Reader& reader, const YamlNode& root, const Place& start) {
     return {{}, "is no version that this program knows: write 1"};
   });
   if (const Entry* entry = section.require("destination")) config.destination = read_destination(reader, *entry);
-  if (root.kind == YamlNode::Kind::mapping) config.state = read_state_or_off(reader, section.find("state"), start);
+  config.state = read_state(reader, section.find("state"));
   if (const Entry* entry = section.require("sources")) config.sources = read_sources(reader, *entry, ports);
   if (const Entry* entry = section.find("admin")) config.admin = read_admin(reader, *entry, ports);
   if (const Entry* entry = section.find("log")) config.log = read_log(reader, *entry);

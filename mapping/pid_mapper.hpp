@@ -20,6 +20,7 @@ enum class Action : std::uint8_t {
   map,     // a source's id becomes F(region, pid)
   unmark,  // the destination's own id on its way back to it
   refuse,  // must not reach a log; the batch is made refusable, so that every broker answers INVALID_RECORD (87)
+  defer,   // may not leave yet: made refusable, too, and that answer becomes a retriable one
 };
 
 enum class Refusal : std::uint8_t {
@@ -29,6 +30,7 @@ enum class Refusal : std::uint8_t {
   control_batch,      // a marker: brokers take none from clients, and a positive id makes them ask a coordinator first
   no_producer,        // pid -1 with the transactional bit: accepted by brokers, and stops the log cleaner
   is_no_producer_id,  // F(region, pid) is -1, which would make the producer anonymous
+  no_salt_left,       // no salt gives it a slot of its own
 };
 std::string_view describe(Refusal refusal);
 

@@ -42,7 +42,9 @@ Response answer(const Request& request, const Server& server) {
     response.body() = "ok\n";
   } else if (path == "/readyz") {
     response.body() =
-        server.is_ready() ? "ok\n" : "the destination has not told its nodes yet, or the proxy is stopping\n";
+        server.is_ready()
+            ? "ok\n"
+            : "the destination has not told its nodes yet, its state topic is not loaded, or the proxy is stopping\n";
     if (!server.is_ready()) response.result(http::status::service_unavailable);
   } else if (path == "/metrics") {
     response.set(http::field::content_type, "text/plain; version=0.0.4; charset=utf-8");
@@ -100,7 +102,8 @@ class Admin::Endpoint {
 
   std::string start() {
     boost::system::error_code error;
-    acceptor_ = listen_on(io_, listen_, error);
+    acceptor_ = bind_to(io_, listen_, error);
+    if (acceptor_) acceptor_->listen(asio::socket_base::max_listen_connections, error);
     if (error) return "admin cannot listen on " + to_string(listen_) + ": " + error.message();
     asio::co_spawn(io_, accept(*acceptor_, server_), asio::detached);
     thread_ = std::thread([this] { io_.run(); });

@@ -77,7 +77,8 @@ Mapped map_one(const mapping::PidMapper& mapper, ProducerId pid) {
       return {"pass", decision.pid, pid == mapping::no_producer_id ? "no producer" : "mapped already; stays as it is"};
     case mapping::Action::unmark: return {"unmark", decision.pid, "the destination's own id, marked by a proxy"};
     case mapping::Action::refuse: return {"refuse", std::nullopt, std::string(describe(decision.refusal))};
-    case mapping::Action::map: break;
+    case mapping::Action::map:
+    case mapping::Action::defer: break;  // the mapper by itself defers nothing
   }
   if (!decision.is_possible_alias) return {"map", decision.pid, ""};
   return {"map", decision.pid,

@@ -13,6 +13,7 @@
 #include "config/config.hpp"
 #include "mapping/pid_mapper.hpp"
 #include "proxy/cluster.hpp"
+#include "proxy/collisions.hpp"
 #include "proxy/tls.hpp"
 
 namespace proxy {
@@ -58,6 +59,8 @@ struct ServerContext {
   std::string destination_server_name;
   std::span<const std::int16_t> hidden_apis;  // of the configuration
   ClusterMap& cluster;
+  CollisionContext* collisions = nullptr;    // nothing with `state: off`
+  std::chrono::milliseconds hold_timeout{};  // how long a batch without an answer waits for its salt
 };
 
 }  // namespace proxy

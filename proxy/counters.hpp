@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "proxy/collisions.hpp"
+
 namespace proxy {
 
 // A number that one thread counts up and others read; relaxed, so counting costs what a plain increment costs.
@@ -16,9 +18,9 @@ class Counter {
   std::atomic<std::uint64_t> value_{0};
 };
 
-// What one thread has counted for one source. Refusals are indexed by mapping::Refusal.
+// What one thread has counted for one source. Refusals are indexed by mapping::Refusal, deferrals by Deferral.
 struct Counters {
-  static constexpr std::size_t refusals = 6;
+  static constexpr std::size_t refusals = 7;
 
   Counter connections;
   Counter connections_closed;
@@ -33,10 +35,12 @@ struct Counters {
   Counter batches_mapped;
   Counter batches_unmarked;
   std::array<Counter, refusals> batches_refused;
-  Counter possible_aliases;  // of the mapped: pid >= 2^31
-  Counter null_records;      // made empty, so that a broker answers them
-  Counter rebootstraps;      // answers 129: the client meant another node
-  Counter nodes_left_out;    // addresses that could not be advertised
+  std::array<Counter, deferrals> batches_deferred;  // answered with a retriable error until their salt is written
+  Counter batches_shared;                           // of the passed: chained ids that are also a source's own
+  Counter possible_aliases;                         // of the mapped: pid >= 2^31
+  Counter null_records;                             // made empty, so that a broker answers them
+  Counter rebootstraps;                             // answers 129: the client meant another node
+  Counter nodes_left_out;                           // addresses that could not be advertised
 };
 
 }  // namespace proxy

@@ -2,10 +2,20 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "codec/schema.hpp"
 
 namespace proxy {
+
+// A partition whose batch was made refusable because it may not leave yet: its INVALID_RECORD (87) is to become the
+// retriable NOT_ENOUGH_REPLICAS (19).
+struct DeferredPartition {
+  std::string topic;  // its name, or the 16 bytes of its id, as the request has it
+  std::int32_t partition;
+};
 
 // A request whose response has still to begin: a response does not say what it answers.
 struct PendingResponse {
@@ -13,6 +23,8 @@ struct PendingResponse {
   std::int16_t api_key;
   codec::Version version;
   bool is_local = false;  // the proxy answers it itself, when its turn comes
+  bool is_own = false;    // the proxy asked it itself: the response goes no further
+  std::vector<DeferredPartition> deferred = {};
 };
 
 // Brokers answer each connection in order, and clients rely on it, so pending responses form a queue. A request that
@@ -24,9 +36,14 @@ class InFlight {
   bool full() const { return queue_.size() >= size_max_; }
   bool empty() const { return queue_.empty(); }
   std::size_t size() const { return queue_.size(); }
-  void push(const PendingResponse& pending) { queue_.push_back(pending); }
+  void push(PendingResponse pending) { queue_.push_back(std::move(pending)); }
   const PendingResponse& front() const { return queue_.front(); }
-  void pop() { queue_.pop_front(); }
+  PendingResponse& back() { return queue_.back(); }
+  PendingResponse pop() {
+    auto front = std::move(queue_.front());
+    queue_.pop_front();
+    return front;
+  }
   void pop_back() { queue_.pop_back(); }
 
  private:

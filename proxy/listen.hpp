@@ -6,9 +6,9 @@
 
 namespace proxy {
 
-// Binds an address, its name resolved, and listens; `[::]` takes IPv4 too. Nothing: see `error`. Does not block on
-// accept.
-std::optional<boost::asio::ip::tcp::acceptor> listen_on(boost::asio::io_context& io, const config::HostPort& address,
-                                                        boost::system::error_code& error);
+// Binds an address, its name resolved; `[::]` takes IPv4 too. Nothing: see `error`. Connections are refused until it
+// listens, which is the caller's; it will not block on accept.
+std::optional<boost::asio::ip::tcp::acceptor> bind_to(boost::asio::io_context& io, const config::HostPort& address,
+                                                      boost::system::error_code& error);
 
 }  // namespace proxy

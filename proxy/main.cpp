@@ -3,6 +3,7 @@
 
 #include "proxy/commands.hpp"
 #include "proxy/demo.hpp"
+#include "proxy/state_list.hpp"
 
 // The command line, and nothing else: what a command does is in the file of its name.
 int main(int argc, char** argv) {
@@ -53,6 +54,20 @@ int main(int argc, char** argv) {
   decode_command->allow_extras();
   add_format(decode_command);
   decode_command->callback([&] { result = decode(decode_command->remaining(), format); });
+
+  auto* state_command = app.add_subcommand("state", "what the state topic holds");
+  state_command->require_subcommand(1);
+  StateListOptions listing;
+  auto* list_command = state_command->add_subcommand("list", "who has a salt, and whose each region is");
+  add_config(list_command);
+  add_format(list_command);
+  list_command->add_option("--topic", listing.topic_id, "only this topic, by its id of 22 characters");
+  list_command->add_option("--source", listing.source, "only this source, by its name or cluster id");
+  list_command->callback([&] {
+    listing.config_path = config_path;
+    listing.format = format;
+    result = state_list(listing);
+  });
 
   auto* demo_command = app.add_subcommand("demo", "two sources with the same producer id, and what becomes of them");
   add_format(demo_command);

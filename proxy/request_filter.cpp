@@ -30,13 +30,6 @@ std::string_view guess_protocol(std::span<const std::byte> bytes) {
 
 }  // namespace
 
-std::string TopicLabel::text() const {
-  if (!is_id) return bytes;
-  std::string text;
-  for (const char byte : bytes) text += fmt::format("{:02x}", static_cast<unsigned char>(byte));
-  return text;
-}
-
 RequestFilter::Turn RequestFilter::take(Bytes window, Sink& out) {
   consumed_ = 0;
   for (;;) {
@@ -181,9 +174,12 @@ void RequestFilter::see(const Walker::Step& step) {
       if (codec::load<boost::endian::big_int16_t>(step.value) != 0) expect_response(false);
       break;
     case codec::Role::topic_name:
+      topic_.assign(reinterpret_cast<const char*>(step.value.data()), step.value.size());
+      topic_id_.reset();
+      break;
     case codec::Role::topic_id:
-      topic_.bytes.assign(reinterpret_cast<const char*>(step.value.data()), step.value.size());
-      topic_.is_id = step.role == codec::Role::topic_id;
+      topic_.assign(reinterpret_cast<const char*>(step.value.data()), step.value.size());
+      std::ranges::copy(step.value, topic_id_.emplace().bytes.begin());
       break;
     case codec::Role::partition: partition_ = codec::load<boost::endian::big_int32_t>(step.value); break;
     case codec::Role::records:
@@ -214,12 +210,12 @@ RequestFilter::Step RequestFilter::read_entry(Bytes rest, Sink& out) {
     if (!entry.is_well_formed())
       return fail(fmt::format("{}: magic {}, length {}, topic {}, partition {}",
                               make_error_code(codec::Error::bad_record_batch).message(), entry.magic.value(),
-                              entry.length.value(), topic_.text(), partition_));
+                              entry.length.value(), BatchPlace{topic_, topic_id_, partition_}.topic(), partition_));
     if (static_cast<std::uint64_t>(entry.size()) <= records_left_) {
       size = static_cast<std::uint64_t>(entry.size());
       if (entry.magic == 2) {
         if (rest.size() < sizeof(RecordBatchHeader)) return Status::more;
-        rewrite(rest.first(sizeof(RecordBatchHeader)));
+        if (!rewrite(rest.first(sizeof(RecordBatchHeader)))) return Status::held;
       }
     }
   }
@@ -228,15 +224,32 @@ RequestFilter::Step RequestFilter::read_entry(Bytes rest, Sink& out) {
   return {};
 }
 
-void RequestFilter::rewrite(Bytes bytes) {
+// False: the batch has to wait where it is.
+bool RequestFilter::rewrite(Bytes bytes) {
   auto batch = codec::load<RecordBatchHeader>(bytes);
   const mapping::ProducerId pid{batch.producer_id};
-  const auto decision =
-      mapper_.decide({pid, batch.producer_epoch, batch.base_sequence, batch.is_transactional(), batch.is_control()});
+  Collisions::Outcome outcome{
+      mapper_.decide({pid, batch.producer_epoch, batch.base_sequence, batch.is_transactional(), batch.is_control()})};
+  const BatchPlace place{topic_, topic_id_, partition_};
+  if (collisions_ != nullptr) outcome = collisions_->refine(outcome.decision, pid, place);
+  const auto& decision = outcome.decision;
+  // Without an answer nobody would be told to try again.
+  if (decision.action == mapping::Action::defer && !expects_response_ && may_hold_) return false;
+  may_hold_ = true;
+
   if (decision.pid != pid) codec::rewrite_producer_id(batch, decision.pid.value);
-  if (decision.action == mapping::Action::refuse) codec::make_refusable(batch);
+  if (decision.action == mapping::Action::refuse || decision.action == mapping::Action::defer)
+    codec::make_refusable(batch);
+  if (decision.action == mapping::Action::defer) defer();
   if (decision.action != mapping::Action::pass) codec::store(bytes, batch);
-  observer_.on_batch({decision, pid, topic_, partition_});
+  const BatchEvent event{decision, pid, place, outcome.deferral};
+  observer_.on_batch(event);
+  if (outcome.is_shared_chained) observer_.on_shared_chained(event, outcome.is_first);
+  return true;
+}
+
+void RequestFilter::defer() {
+  if (expects_response_ && !in_flight_.empty()) in_flight_.back().deferred.push_back({topic_, partition_});
 }
 
 RequestFilter::Step RequestFilter::pass(Bytes rest, Sink& out) {
@@ -257,7 +270,10 @@ void RequestFilter::consume(Bytes bytes, Sink& out) {
 
 void RequestFilter::expect_response(bool is_local) {
   expects_response_ = true;
-  in_flight_.push({head_.correlation_id, head_.api_key, head_.api_version, is_local});
+  in_flight_.push({.correlation_id = head_.correlation_id,
+                   .api_key = head_.api_key,
+                   .version = head_.api_version,
+                   .is_local = is_local});
 }
 
 void RequestFilter::forget_incomplete() {

@@ -10,26 +10,19 @@
 #include "codec/record_batch.hpp"
 #include "codec/walker.hpp"
 #include "mapping/pid_mapper.hpp"
+#include "proxy/collisions.hpp"
 #include "proxy/fault.hpp"
 #include "proxy/in_flight.hpp"
 #include "proxy/sink.hpp"
 
 namespace proxy {
 
-// A topic as its request has it: written out only where a person is told, for it is taken of every topic that passes.
-struct TopicLabel {
-  std::string bytes;  // the name, or the 16 bytes of the id
-  bool is_id = false;
-
-  std::string text() const;  // the name, or the id in hexadecimal
-};
-
 // A batch that is worth telling about, and where it was.
 struct BatchEvent {
   const mapping::Decision& decision;
   mapping::ProducerId pid;  // as it came
-  const TopicLabel& topic;
-  std::int32_t partition;
+  BatchPlace place;
+  Deferral deferral = Deferral::none;
 };
 
 // Hears what the filters see; the session counts and logs it.
@@ -39,7 +32,9 @@ class TrafficObserver {
   virtual void on_request() {}
   virtual void on_batch(const BatchEvent&) {}
   virtual void on_null_records() {}
+  virtual void on_shared_chained(const BatchEvent&, bool /*is_first*/) {}
   virtual void on_response() {}
+  virtual void on_deferred_appended() {}
   virtual void on_rebootstrap_required() {}
   virtual void on_node_left_out(std::int32_t) {}
 };
@@ -52,6 +47,7 @@ class RequestFilter {
   enum class Status {
     more,   // present what is left over again, with further bytes behind it
     full,   // as many requests are in flight as may be: go on when a response has left
+    held,   // a batch without an answer must wait for its salt: present the rest again after a while
     ended,  // the frame is through after which end_after_frame() was to end it
     fault,  // see fault(); nothing more may go on
   };
@@ -60,15 +56,23 @@ class RequestFilter {
     Status status;
   };
 
+  // `collisions`: nothing with `state: off`.
   RequestFilter(const mapping::PidMapper& mapper, InFlight& in_flight, std::uint32_t frame_size_max,
-                TrafficObserver& observer)
-      : mapper_(mapper), in_flight_(in_flight), observer_(observer), frame_size_max_(frame_size_max) {}
+                TrafficObserver& observer, Collisions* collisions = nullptr)
+      : mapper_(mapper),
+        collisions_(collisions),
+        in_flight_(in_flight),
+        observer_(observer),
+        frame_size_max_(frame_size_max) {}
 
   Turn take(std::span<std::byte> window, Sink& out);
 
   // Whether `bytes`, the first of a connection, are a complete and sane frame head: only then a broker is dialled.
   // Only `more` and `fault` occur.
   Status check_first_head(std::span<const std::byte> bytes);
+
+  // The batch that is held must not wait any longer: it is made refusable, and the broker ends the connection.
+  void stop_holding() { may_hold_ = false; }
 
   // No further frame is begun.
   void end_after_frame() { is_ending_ = true; }
@@ -90,7 +94,8 @@ class RequestFilter {
   Step pass(std::span<std::byte> rest, Sink& out);
   bool is_sane(std::span<const std::byte> head);
   bool route(const codec::RequestHead& head);
-  void rewrite(std::span<std::byte> header);
+  bool rewrite(std::span<std::byte> header);
+  void defer();
   bool is_cut_off(const codec::Walker::Step& step) const;
   void see(const codec::Walker::Step& step);
   void consume(std::span<std::byte> bytes, Sink& out);
@@ -98,6 +103,7 @@ class RequestFilter {
   Step fail(std::string reason);
 
   const mapping::PidMapper& mapper_;
+  Collisions* collisions_;
   InFlight& in_flight_;
   TrafficObserver& observer_;
   std::uint32_t frame_size_max_;
@@ -108,11 +114,13 @@ class RequestFilter {
   std::uint64_t records_left_ = 0;  // ... of the records field
   std::uint64_t pass_left_ = 0;     // ... that need no look
   std::optional<codec::Walker> walker_;
-  TopicLabel topic_;
+  std::string topic_;  // as the request has it: a name, or the 16 bytes of an id
+  std::optional<mapping::TopicId> topic_id_;
   std::int32_t partition_ = 0;
   bool expects_raw_tokens_ = false;
   bool expects_response_ = false;  // the request being read is in flight
   bool is_ending_ = false;
+  bool may_hold_ = true;
   std::size_t consumed_ = 0;  // in this turn
   Fault fault_;
 };

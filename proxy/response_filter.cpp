@@ -6,6 +6,7 @@
 
 #include "codec/api_versions.hpp"
 #include "codec/splice.hpp"
+#include "proxy/response_reader.hpp"
 
 namespace proxy {
 namespace {
@@ -59,12 +60,12 @@ ResponseFilter::Step ResponseFilter::read_head(Bytes rest, Sink& out) {
   if (in_flight_.front().correlation_id != head.correlation_id)
     return fail(fmt::format("a response to correlation id {} where {} was next", head.correlation_id.value(),
                             in_flight_.front().correlation_id));
-  const auto pending = pending_.emplace(in_flight_.front());
-  in_flight_.pop();
+  const auto& pending = pending_.emplace(in_flight_.pop());
 
   frame_size_ = frame_left_ = static_cast<std::uint64_t>(head.size) + codec::frame_prefix_size;
   api_ = codec::find_api(pending.api_key);
-  if (api_ == nullptr || !api_->response_read.contain(pending.version)) {
+  const bool must_read = !pending.deferred.empty() || pending.is_own;
+  if (api_ == nullptr || (!must_read && !api_->response_read.contain(pending.version))) {
     state_ = State::pass;
     pass_left_ = frame_left_;
   } else if (is_fetch(*api_) && frame_size_ > fetch_whole_size_max) {
@@ -97,6 +98,7 @@ ResponseFilter::Step ResponseFilter::read_whole(Bytes rest, Sink& out) {
 ResponseFilter::Step ResponseFilter::rewrite_whole(Bytes frame, Sink& out, bool is_window) {
   const auto version = pending_->version;
   std::vector<std::byte> edited;
+  if (const auto error = look_into(frame)) return fail(error.message());
   if (api_->response == &codec::api_versions::response) {
     auto clamped = codec::clamp_api_versions(frame, version, hidden_apis_);
     if (!clamped) return fail(clamped.error().message());
@@ -112,7 +114,9 @@ ResponseFilter::Step ResponseFilter::rewrite_whole(Bytes frame, Sink& out, bool 
     consumed_ += frame.size();
     frame_left_ = 0;
   }
-  if (!edited.empty()) {
+  if (pending_->is_own) {
+    // It goes no further.
+  } else if (!edited.empty()) {
     out.add_copy(edited);
   } else if (is_window) {
     out.add(frame);
@@ -121,6 +125,17 @@ ResponseFilter::Step ResponseFilter::rewrite_whole(Bytes frame, Sink& out, bool 
   }
   end_frame(out);
   return {};
+}
+
+// What the proxy takes from a response, and the errors it changes in place, beside the addresses.
+codec::ErrorCode ResponseFilter::look_into(Bytes frame) {
+  if (!pending_->deferred.empty()) {
+    const auto appended = retry_deferred(frame, *pending_);
+    if (!appended) return appended.error();
+    if (*appended > 0) observer_.on_deferred_appended();
+  }
+  if (collisions_ == nullptr || api_->response != &codec::metadata::response) return {};
+  return learn_topics(frame, *pending_, *collisions_);
 }
 
 ResponseFilter::Step ResponseFilter::read_fields(Bytes rest, Sink& out) {
@@ -207,7 +222,7 @@ void ResponseFilter::consume(Bytes bytes, Sink& out) {
 
 ResponseFilter::Step ResponseFilter::fail(std::string reason) {
   fault_ = {.reason = std::move(reason), .offset = frame_size_ - frame_left_};
-  if (!pending_ && !in_flight_.empty()) pending_ = in_flight_.front();
+  if (!pending_ && !in_flight_.empty()) pending_ = in_flight_.pop();
   if (pending_) {
     fault_.api_key = pending_->api_key;
     fault_.api_version = pending_->version;

@@ -28,8 +28,12 @@ class ResponseFilter {
   using Turn = RequestFilter::Turn;
 
   ResponseFilter(InFlight& in_flight, const codec::Advertise& advertise, TrafficObserver& observer,
-                 std::span<const std::int16_t> hidden_apis = {})
-      : in_flight_(in_flight), advertise_(advertise), hidden_apis_(hidden_apis), observer_(observer) {}
+                 std::span<const std::int16_t> hidden_apis = {}, Collisions* collisions = nullptr)
+      : in_flight_(in_flight),
+        advertise_(advertise),
+        hidden_apis_(hidden_apis),
+        collisions_(collisions),
+        observer_(observer) {}
 
   // The window must be able to hold tail_size_max bytes and a step of the walker at once.
   Turn take(std::span<std::byte> window, Sink& out);
@@ -48,6 +52,7 @@ class ResponseFilter {
   Step read_whole(std::span<std::byte> rest, Sink& out);
   Step rewrite_whole(std::span<std::byte> frame, Sink& out, bool is_window);
   Step read_fields(std::span<std::byte> rest, Sink& out);
+  codec::ErrorCode look_into(std::span<std::byte> frame);
   Step blank_tail(std::span<std::byte> rest, Sink& out);
   Step pass(std::span<std::byte> rest, Sink& out);
   void end_frame(Sink& out);
@@ -57,6 +62,7 @@ class ResponseFilter {
   InFlight& in_flight_;
   const codec::Advertise& advertise_;
   std::span<const std::int16_t> hidden_apis_;  // API keys that clients are not told of
+  Collisions* collisions_;                     // nothing with `state: off`
   TrafficObserver& observer_;
 
   State state_ = State::head;

@@ -1,16 +1,20 @@
 #include <fmt/format.h>
-#include <librdkafka/rdkafka.h>
+#include <fmt/ranges.h>
 #include <signal.h>
 #include <unistd.h>
 
-#include <algorithm>
+#include <atomic>
+#include <map>
 #include <optional>
+#include <set>
 #include <thread>
+#include <vector>
 
 #include "proxy/admin.hpp"
 #include "proxy/commands.hpp"
 #include "proxy/configuration.hpp"
 #include "proxy/log.hpp"
+#include "proxy/rdkafka_conf.hpp"
 #include "proxy/server.hpp"
 
 namespace proxy {
@@ -27,18 +31,42 @@ std::string_view name_of(config::LogLevel level) {
   return "info";
 }
 
-// librdkafka before 2.6.1 sends a client nonce twice in SCRAM, which brokers from 4.0 on refuse as bad credentials.
 void warn_of_scram(const config::Config& config) {
-  constexpr int first_good = 0x020601ff;
-  const bool uses_scram = std::ranges::any_of(config.destination.client, [](const auto& property) {
-    return (property.first == "sasl.mechanism" || property.first == "sasl.mechanisms") &&
-           property.second.starts_with("SCRAM");
-  });
-  if (uses_scram && rd_kafka_version() < first_good)
+  if (has_broken_scram(config.destination))
     log::error(
         "this librdkafka cannot log in by SCRAM at a broker from 4.0 on: it needs 2.6.1 or newer (the container "
         "image has it)",
         {{"librdkafka", rd_kafka_version_str()}});
+}
+
+bool is_signal_pending() {
+  sigset_t pending;
+  sigpending(&pending);
+  return sigismember(&pending, SIGTERM) == 1 || sigismember(&pending, SIGINT) == 1;
+}
+
+// Sources that share a region are kept apart by salts; people should know which of them.
+void warn_of_shared_regions(const config::Config& config, const Server& server) {
+  if (server.store() == nullptr) return;
+  std::map<std::string, std::string> names;  // by cluster id; others' sources have none here
+  std::set<std::uint32_t> regions;
+  for (const auto& source : config.sources) {
+    names[cluster_id_of(source)] = source.name;
+    regions.insert(region_of(source)->value);
+  }
+  std::map<std::uint32_t, std::set<std::string>> owners, salted;
+  for (const auto& registered : server.store()->registrations()) {
+    const auto name = names.find(registered.cluster_id);
+    const auto who =
+        name == names.end() ? registered.cluster_id : fmt::format("{} ({})", name->second, registered.cluster_id);
+    (registered.is_owner ? owners : salted)[registered.region.value].insert(who);
+  }
+  for (const auto region : regions)
+    if (!salted[region].empty())
+      log::warn("sources share a region: its owner's producers keep their natural ids, the others' take salts",
+                {{"region", std::to_string(region)},
+                 {"owner", fmt::format("{}", fmt::join(owners[region], ", "))},
+                 {"salted", fmt::format("{}", fmt::join(salted[region], ", "))}});
 }
 
 void log_totals(const Server& server) {
@@ -73,8 +101,12 @@ int serve(const std::string& config_path) {
   signal(SIGPIPE, SIG_IGN);
 
   warn_of_scram(*config);
-  Server server(*config);
-  if (const auto error = server.start(); !error.empty()) {
+  std::atomic<bool> has_failed = false;
+  Server server(*config, [&has_failed] {
+    has_failed = true;
+    kill(getpid(), SIGTERM);
+  });
+  if (const auto error = server.prepare(); !error.empty()) {
     log::error(error);
     return exit_failed;
   }
@@ -86,6 +118,11 @@ int serve(const std::string& config_path) {
       return exit_failed;
     }
   }
+  if (const auto error = server.start(is_signal_pending); !error.empty()) {
+    log::error(error);
+    return exit_failed;
+  }
+  warn_of_shared_regions(*config, server);
   for (const auto& source : config->sources)
     log::info("source", {{"name", source.name},
                          {"cluster_id", source.cluster_id},
@@ -110,7 +147,7 @@ int serve(const std::string& config_path) {
     return exit_failed;
   }
   log::info("stopped");
-  return exit_done;
+  return has_failed ? exit_failed : exit_done;
 }
 
 }  // namespace proxy

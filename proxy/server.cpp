@@ -61,11 +61,17 @@ std::optional<mapping::Region> region_of(const config::Source& source) {
   return id->region();
 }
 
-Server::Server(const config::Config& config)
+std::string cluster_id_of(const config::Source& source) {
+  const auto id = mapping::ClusterId::parse(source.cluster_id);
+  return id ? id->text() : source.cluster_id;
+}
+
+Server::Server(const config::Config& config, std::function<void()> on_failure)
     : config_(config),
       cluster_(config.destination.bootstrap_servers),
       context_{config.limits, nullptr, config.destination.tls ? config.destination.tls->server_name : "",
-               config.destination.hidden_apis, cluster_} {}
+               config.destination.hidden_apis, cluster_},
+      on_failure_(std::move(on_failure)) {}
 
 Server::~Server() {
   stop();
@@ -98,7 +104,7 @@ std::vector<std::string> Server::check(const config::Config& config) {
       continue;
     }
     const auto [at, is_new] = owners.emplace(region->value, &source);
-    if (!is_new)
+    if (!is_new && !config.state)
       add(source.region ? source.region_place : source.cluster_id_place,
           fmt::format("source '{}' has region {} (0x{:08x}), and so has source '{}': their producers would meet, and "
                       "without a state topic nothing keeps them apart; give one of them another `region`",
@@ -147,7 +153,7 @@ std::string Server::make_sources() {
 std::string Server::bind(const SourceContext& source, std::optional<std::int32_t> node_id,
                          const config::HostPort& address) {
   ErrorCode error;
-  auto acceptor = listen_on(accept_io_, address, error);
+  auto acceptor = bind_to(accept_io_, address, error);
   if (!acceptor)
     return fmt::format("source '{}' cannot listen on {}{}: {}", source.name, to_string(address),
                        node_id ? fmt::format(" for node {}", *node_id) : "", error.message());
@@ -168,23 +174,54 @@ std::string Server::bind_all() {
   return {};
 }
 
-std::string Server::start() {
+void Server::make_store() {
+  std::vector<mapping::Source> sources;
+  for (const auto& source : config_.sources) sources.push_back({cluster_id_of(source), *region_of(source)});
+  store_.emplace(config_.destination, *config_.state, std::move(sources), on_failure_);
+}
+
+std::string Server::prepare() {
   auto error = make_sources();
+  if (error.empty() && config_.state) make_store();
   if (error.empty()) error = bind_all();
-  if (!error.empty()) {
-    listeners_.clear();
-    return error;
+  if (!error.empty()) listeners_.clear();
+  const auto threads =
+      config_.limits.threads > 0 ? config_.limits.threads : std::max(1u, std::thread::hardware_concurrency());
+  for (std::size_t i = 0; i < threads; ++i) workers_.push_back(std::make_unique<Worker>(context_, sources_.size()));
+  return error;
+}
+
+// Nobody may be served before it is known whose the slots are.
+std::string Server::load_state(const std::function<bool()>& is_cancelled) {
+  if (!store_) return {};
+  store_->start();
+  constexpr std::chrono::milliseconds step{100};
+  std::optional<std::string> result;
+  while (!result && !is_cancelled()) result = store_->wait_started(step);
+  if (!result) return "stopped before the state topic was loaded";
+  if (!result->empty()) return *result;
+  collisions_.emplace(store_->state(), *store_);
+  context_.collisions = &*collisions_;
+  context_.hold_timeout = config_.state->write_timeout;
+  return {};
+}
+
+std::string Server::start(const std::function<bool()>& is_cancelled) {
+  if (auto error = workers_.empty() ? prepare() : std::string(); !error.empty()) return error;
+  if (auto error = load_state(is_cancelled); !error.empty()) return error;
+  for (auto& listener : listeners_) {
+    ErrorCode error;
+    listener.acceptor.listen(asio::socket_base::max_listen_connections, error);
+    if (error) return fmt::format("cannot listen on {}: {}", to_string(listener.context.bound), error.message());
   }
   std::vector<const config::Source*> sources;
   for (const auto& source : config_.sources) sources.push_back(&source);
   watcher_.emplace(config_.destination, cluster_, std::move(sources));
 
-  const auto threads =
-      config_.limits.threads > 0 ? config_.limits.threads : std::max(1u, std::thread::hardware_concurrency());
-  for (std::size_t i = 0; i < threads; ++i) workers_.push_back(std::make_unique<Worker>(context_, sources_.size()));
   for (auto& worker : workers_) threads_.emplace_back([&worker = *worker] { worker.run(); });
   for (auto& listener : listeners_) asio::co_spawn(accept_io_, accept(listener), asio::detached);
   threads_.emplace_back([this] { accept_io_.run(); });
+  is_serving_ = true;
   return {};
 }
 
@@ -244,7 +281,10 @@ void Server::accept_rest(Listener& listener) {
 }
 
 bool Server::stop() {
-  if (threads_.empty()) return true;
+  if (threads_.empty()) {
+    if (store_) store_->stop();
+    return true;
+  }
   std::promise<void> accepted;
   asio::post(accept_io_, [&] {
     is_stopping_ = true;
@@ -264,6 +304,7 @@ bool Server::stop() {
   for (auto& thread : threads_) thread.join();
   threads_.clear();
   watcher_.reset();
+  if (store_) store_->stop();
   return all_through;
 }
 
@@ -287,6 +328,7 @@ std::vector<Totals> Server::totals() const {
       total.batches_passed += counters.batches_passed.get();
       total.batches_mapped += counters.batches_mapped.get();
       total.batches_unmarked += counters.batches_unmarked.get();
+      total.batches_shared += counters.batches_shared.get();
       total.possible_aliases += counters.possible_aliases.get();
       total.null_records += counters.null_records.get();
       total.rebootstraps += counters.rebootstraps.get();
@@ -294,6 +336,9 @@ std::vector<Totals> Server::totals() const {
       for (std::size_t i = 1; i < Counters::refusals; ++i)
         total.batches_refused[std::string(describe(static_cast<mapping::Refusal>(i)))] +=
             counters.batches_refused[i].get();
+      if (!store_) continue;
+      for (std::size_t i = 1; i < deferrals; ++i)
+        total.batches_deferred[std::string(describe(static_cast<Deferral>(i)))] += counters.batches_deferred[i].get();
     }
   }
   return all;

@@ -4,6 +4,7 @@
 #include <boost/asio/experimental/awaitable_operators.hpp>
 #include <cstring>
 
+#include "codec/writer.hpp"
 #include "proxy/dial.hpp"
 
 namespace proxy {
@@ -24,6 +25,15 @@ bool is_quick(std::int16_t api_key) {
   return api_key == metadata || api_key == sasl_handshake || api_key == api_versions;
 }
 
+std::optional<Collisions> make_collisions(const ServerContext& server, const SourceContext& source) {
+  if (server.collisions == nullptr) return std::nullopt;
+  return Collisions(*server.collisions, {static_cast<std::uint32_t>(source.index)});
+}
+
+Collisions* pointer_to(std::optional<Collisions>& collisions) {
+  return collisions ? &*collisions : nullptr;
+}
+
 }  // namespace
 
 Session::Session(tcp::socket client, const ListenerContext& listener, Worker& worker)
@@ -33,8 +43,10 @@ Session::Session(tcp::socket client, const ListenerContext& listener, Worker& wo
       client_(std::move(client)),
       peer_(peer_of(client_.socket())),
       in_flight_(worker.server.limits.in_flight_max),
-      requests_(listener.source.mapper, in_flight_, worker.server.limits.frame_size_max, *this),
-      responses_(in_flight_, listener.source.advertise, *this, worker.server.hidden_apis),
+      collisions_(make_collisions(worker.server, listener.source)),
+      requests_(listener.source.mapper, in_flight_, worker.server.limits.frame_size_max, *this,
+                pointer_to(collisions_)),
+      responses_(in_flight_, listener.source.advertise, *this, worker.server.hidden_apis, pointer_to(collisions_)),
       to_client_(client_),
       room_(worker.io, asio::steady_timer::time_point::max()) {
   counters_.connections.add();
@@ -134,6 +146,7 @@ asio::awaitable<void> Session::pump_requests() {
   std::span<std::byte> window = from_client_;
   for (;;) {
     const auto turn = requests_.take(window, *to_broker_);
+    if (requests_.is_at_frame_boundary()) ask_for_topic_ids();
     to_broker_->end_turn();
     counters_.request_bytes.add(turn.consumed);
     responses_.answer_local(to_client_);
@@ -159,6 +172,13 @@ asio::awaitable<void> Session::pump_requests() {
       continue;
     }
 
+    if (turn.status == RequestFilter::Status::held) {
+      co_await wait_for_salt();
+      if (ended_) co_return;
+      window = from_client_;
+      continue;
+    }
+    held_since_ = Clock::time_point::max();
     if (is_draining_ && drain_left_ == 0) requests_.end_after_frame();
 
     ErrorCode error = asio::error::would_block;
@@ -233,6 +253,35 @@ asio::awaitable<void> Session::flush(Outbox& outbox, Stream& stream) {
 
 asio::awaitable<void> Session::wait_for_room() {
   while (in_flight_.full() && !ended_) co_await room_.async_wait(no_throw);
+}
+
+// A batch that nobody would be told about waits here; this connection's other requests wait behind it.
+asio::awaitable<void> Session::wait_for_salt() {
+  constexpr std::chrono::milliseconds step{20};
+  const auto now = Clock::now();
+  held_since_ = std::min(held_since_, now);
+  if (now - held_since_ > worker_.server.hold_timeout) {
+    held_since_ = Clock::time_point::max();
+    requests_.stop_holding();
+    co_return;
+  }
+  asio::steady_timer timer(worker_.io, step);
+  co_await timer.async_wait(no_throw);
+}
+
+void Session::ask_for_topic_ids() {
+  constexpr std::int16_t metadata = 3, version = 12;  // of brokers from 2.8 on
+  constexpr std::int32_t correlation_id = -1;
+  if (!collisions_ || collisions_->topics_to_ask().empty()) return;
+  codec::Writer out(true);
+  out.integer(metadata).integer(version).integer(correlation_id).classic_string("mirrorpid").no_tags();
+  out.array(collisions_->topics_to_ask().size());
+  const mapping::TopicId by_name{};
+  for (const auto& name : collisions_->topics_to_ask()) out.raw(by_name.bytes).string(name).no_tags();
+  out.integer(std::int8_t{0}).integer(std::int8_t{0}).no_tags();  // create none, no authorized operations
+  to_broker_->add_copy(out.frame());
+  in_flight_.push({.correlation_id = correlation_id, .api_key = metadata, .version = version, .is_own = true});
+  collisions_->topics_to_ask().clear();
 }
 
 // Closing with bytes unread makes the kernel reset the connection, and what the client has not read yet of our answers
@@ -354,9 +403,19 @@ void Session::on_batch(const BatchEvent& event) {
                              {{"reason", std::string(describe(event.decision.refusal))},
                               {"source", listener_.source.name},
                               {"peer", peer_},
-                              {"topic", event.topic.text()},
-                              {"partition", std::to_string(event.partition)},
+                              {"topic", event.place.topic()},
+                              {"partition", std::to_string(event.place.partition)},
                               {"producer_id", std::to_string(event.pid.value)}});
+      break;
+    case mapping::Action::defer:
+      counters_.batches_deferred[static_cast<std::size_t>(event.deferral)].add();
+      worker_.deferrals.write(log::Level::debug, "a batch waits for its salt: its client is told to try again",
+                              {{"reason", std::string(describe(event.deferral))},
+                               {"source", listener_.source.name},
+                               {"peer", peer_},
+                               {"topic", event.place.topic()},
+                               {"partition", std::to_string(event.place.partition)},
+                               {"producer_id", std::to_string(event.pid.value)}});
       break;
   }
   if (!event.decision.is_possible_alias) return;
@@ -366,6 +425,21 @@ void Session::on_batch(const BatchEvent& event) {
             {{"source", listener_.source.name},
              {"producer_id", std::to_string(event.pid.value)},
              {"mapped", std::to_string(event.decision.pid.value)}});
+}
+
+void Session::on_shared_chained(const BatchEvent& event, bool is_first) {
+  counters_.batches_shared.add();
+  if (!is_first) return;
+  log::info("a chained id is a source's own, seen by another route: they share it",
+            {{"source", listener_.source.name},
+             {"topic", event.place.topic()},
+             {"partition", std::to_string(event.place.partition)},
+             {"producer_id", std::to_string(event.pid.value)}});
+}
+
+void Session::on_deferred_appended() {
+  log::error("a broker has appended a batch that was made refusable: its producer id is not kept apart",
+             {{"source", listener_.source.name}, {"broker", to_string(broker_address_)}});
 }
 
 void Session::on_rebootstrap_required() {

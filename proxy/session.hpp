@@ -52,6 +52,7 @@ class Session final : private TrafficObserver {
   asio::awaitable<void> relay_responses();
   asio::awaitable<void> flush(Outbox& outbox, Stream& stream);
   asio::awaitable<void> wait_for_room();
+  asio::awaitable<void> wait_for_salt();
   asio::awaitable<void> linger();
 
   // Reads behind what `carry` holds; the window has both. Nothing: see `error`.
@@ -63,12 +64,16 @@ class Session final : private TrafficObserver {
   }
   void end();
   void set_deadline(std::chrono::milliseconds timeout);
+  // Asks the broker for the ids of topics that batches carry by name; between two requests.
+  void ask_for_topic_ids();
   void log_broker_end(const ErrorCode& error);
   void log_fault(log::Limit& limit, const char* message, const Fault& fault);
 
   void on_request() override;
   void on_batch(const BatchEvent& event) override;
   void on_null_records() override;
+  void on_shared_chained(const BatchEvent& event, bool is_first) override;
+  void on_deferred_appended() override;
   void on_response() override;
   void on_rebootstrap_required() override;
   void on_node_left_out(std::int32_t node_id) override;
@@ -82,6 +87,7 @@ class Session final : private TrafficObserver {
   config::HostPort broker_address_;
 
   InFlight in_flight_;
+  std::optional<Collisions> collisions_;
   RequestFilter requests_;
   ResponseFilter responses_;
   std::optional<Outbox> to_broker_;
@@ -98,6 +104,7 @@ class Session final : private TrafficObserver {
   bool has_broker_spoken_ = false;
   bool is_draining_ = false;
   std::size_t drain_left_ = 0;  // bytes of the client that lay in the socket when draining began
+  Clock::time_point held_since_ = Clock::time_point::max();
   Clock::time_point deadline_ = Clock::time_point::max();
   Clock::time_point first_answer_deadline_ = Clock::time_point::max();
 };

@@ -30,8 +30,6 @@ TEST_CASE("a duplicate key names the place of the first") {
 TEST_CASE("each missing key is named where its mapping begins") {
   CHECK(problems("log: {}\n") == Lines{"m.yaml:1:1: required key 'destination' is missing",
                                        "m.yaml:1:1: required key 'sources' is missing",
-                                       "m.yaml:1:1: required key 'state' is missing: the state topic is not available "
-                                       "in this version: write `state: off`",
                                        "m.yaml:1:1: required key 'version' is missing"});
   CHECK(problems(with_more("  - {tls: {}}\n")) ==
         Lines{"m.yaml:10:5: required key 'cluster_id' is missing", "m.yaml:10:5: required key 'listen' is missing",
@@ -79,31 +77,37 @@ TEST_CASE("another version is refused") {
         Lines{"m.yaml:1:10: '2' is no version that this program knows: write 1"});
 }
 
-TEST_CASE("the state topic is refused, and its keys are checked all the same") {
-  const std::string unavailable = "the state topic is not available in this version: write `state: off`";
-  CHECK(problems(with("state: off", "state: on")) == Lines{"m.yaml:2:8: " + unavailable});
+TEST_CASE("the state topic's keys are checked") {
+  CHECK(problems(with("state: off", "state: on")) == Lines{"m.yaml:2:8: 'on' is neither off nor a mapping"});
+  CHECK(problems(with("state: off", "state: []")) == Lines{"m.yaml:2:8: expected a mapping, found a list"});
   CHECK(problems(with("state: off", "state: {topic: t, partitions: 0, write_timeout: 1}")) ==
-        Lines{"m.yaml:2:1: " + unavailable, "m.yaml:2:31: '0' is no number from 1 to 10000",
+        Lines{"m.yaml:2:31: '0' is no number from 1 to 10000",
               "m.yaml:2:49: '1' is no duration: a number with ms, s, m or h, as in 250ms or 10s"});
-  CHECK(problems(with("state: off\n", "")) == Lines{"m.yaml:1:1: required key 'state' is missing: " + unavailable});
+  CHECK(problems(with("state: off", "state: {topic: a/b, producer_id_expiration: 3h}")).size() == 2);
 }
 
 TEST_CASE("the state topic's keys arrive, and have defaults") {
   using namespace std::chrono_literals;
-  const auto defaults = load(with("state: off", "state: {}")).config.state;
+  const char* no_keys = GENERATE("state: {}\n", "");
+  const auto loaded = load(with("state: off\n", no_keys));
+  CHECK(lines(loaded.problems) == Lines{});
+  const auto& defaults = loaded.config.state;
   REQUIRE(defaults);
   CHECK(defaults->topic == "__mirror_state");
   CHECK(defaults->partitions == 50);
   CHECK(defaults->replication_factor == 3);
   CHECK(defaults->write_timeout == 10s);
-  const auto state =
-      load(with("state: off", "state: {topic: t, partitions: 1, replication_factor: 2, write_timeout: 3s}"))
-          .config.state;
+  CHECK(defaults->producer_id_expiration == 24h);
+  const auto state = load(with("state: off",
+                               "state: {topic: t, partitions: 1, replication_factor: 2, write_timeout: 3s, "
+                               "producer_id_expiration: 48h}"))
+                         .config.state;
   REQUIRE(state);
   CHECK(state->topic == "t");
   CHECK(state->partitions == 1);
   CHECK(state->replication_factor == 2);
   CHECK(state->write_timeout == 3s);
+  CHECK(state->producer_id_expiration == 48h);
 }
 
 TEST_CASE("a bad address is shown at its place") {
@@ -265,9 +269,7 @@ TEST_CASE("all errors of a file are reported at once, in the order of the file")
                  "admin: {listen: 127.0.0.1:9190}\n"
                  "log: {level: loud}\n"
                  "log: {}\n") ==
-        Lines{"m.yaml:1:1: required key 'state' is missing: the state topic is not available in this version: write "
-              "`state: off`",
-              "m.yaml:1:1: required key 'version' is missing",
+        Lines{"m.yaml:1:1: required key 'version' is missing",
               "m.yaml:4:13: '0.0.0.0:x' has no port from 1 to 65535 after its colon",
               "m.yaml:5:24: '::' is a wildcard address: clients cannot connect to it",
               "m.yaml:5:42: '70000' is no port from 1 to 65535",

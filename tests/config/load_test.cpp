@@ -211,9 +211,16 @@ TEST_CASE("the example that comes with the program is good") {
   CHECK(loaded.config.destination.client.back() == std::pair<std::string, std::string>{"sasl.password", "p"});
 }
 
-TEST_CASE("the example shows the defaults of all limits") {
-  const Limits shown =
-      load_file(EXAMPLE_CONFIG, environment({{"MIRRORPID_USER", "u"}, {"MIRRORPID_PASSWORD", "p"}})).config.limits;
+TEST_CASE("the example shows the defaults of the state topic and of all limits") {
+  const Config config =
+      load_file(EXAMPLE_CONFIG, environment({{"MIRRORPID_USER", "u"}, {"MIRRORPID_PASSWORD", "p"}})).config;
+  REQUIRE(config.state);
+  CHECK(config.state->topic == State().topic);
+  CHECK(config.state->partitions == State().partitions);
+  CHECK(config.state->replication_factor == State().replication_factor);
+  CHECK(config.state->write_timeout == State().write_timeout);
+  CHECK(config.state->producer_id_expiration == State().producer_id_expiration);
+  const Limits& shown = config.limits;
   const Limits defaults;
   CHECK(shown.frame_size_max == defaults.frame_size_max);
   CHECK(shown.in_flight_max == defaults.in_flight_max);

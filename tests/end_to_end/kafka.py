@@ -246,14 +246,17 @@ class Cluster:
             return connection.call("DescribeCluster", 0)
 
     def create_topic(self, name, partitions=1, configs=None, leaders=None, replication_factor=1):
-        """Makes a topic, one replica a partition, and waits until every running node knows its leaders. `leaders` names
-        the node of each partition; by default they go round."""
+        """Makes a topic and waits until every running node knows its leaders. `leaders` names the first replica of each
+        partition; by default they go round where a partition has one replica, and are Kafka's choice where it has
+        more."""
         nodes = list(self.nodes)
         topic = {"name": name, "configs": [{"name": k, "value": str(v)} for k, v in (configs or {}).items()]}
         if replication_factor == 1:
             leaders = leaders or [nodes[partition % len(nodes)] for partition in range(partitions)]
+        if leaders:
             topic["assignments"] = [
-                {"partition_index": partition, "broker_ids": [leader]} for partition, leader in enumerate(leaders)
+                {"partition_index": partition, "broker_ids": sorted(nodes, key=leader.__ne__)[:replication_factor]}
+                for partition, leader in enumerate(leaders)
             ]
         else:
             topic.update(num_partitions=partitions, replication_factor=replication_factor)

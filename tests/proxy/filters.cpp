@@ -54,7 +54,7 @@ void CollectingSink::end_turn() {
 
 void RecordingObserver::on_batch(const proxy::BatchEvent& event) {
   batches.push_back({event.decision.action, event.decision.refusal, event.pid.value, event.decision.pid.value,
-                     event.decision.is_possible_alias, event.topic.text(), event.partition});
+                     event.decision.is_possible_alias, event.place.topic(), event.place.partition});
 }
 
 Connection::Connection(const Options& options)

@@ -170,13 +170,11 @@ class BrokenConfiguration(CommandCase):
         places = re.findall(re.escape(str(path)) + r":(\d+):(\d+): ", err)
         self.assertGreaterEqual(len({line for line, _ in places}), 4, err)
 
-    def test_a_state_topic_is_refused_with_what_to_write(self):
-        self.assert_refused(self.config(f"name: eu\n    cluster_id: {CLUSTER_ID}", top=""), "state", "off")
-        self.assert_refused(self.config(f"name: eu\n    cluster_id: {CLUSTER_ID}", top="state: {}\n"), "state", "off")
-
-    def test_two_sources_that_share_a_region(self):
+    def test_two_sources_that_share_a_region_without_a_state_topic(self):
         sources = [f"name: s{i}\n    cluster_id: {one}" for i, one in enumerate(SAME_REGION)]
         self.assert_refused(self.config(*sources), "region 2380166484 (0x8dde7554)", "'s0'", "'s1'", ":11:17: ")
+        for top in ("", "state: {topic: t}\n"):
+            self.assertEqual(run("check", "--config", self.config(*sources, top=top))[0], 0)
 
     def test_a_region_of_its_own_settles_it(self):
         sources = [f"name: s{i}\n    cluster_id: {one}" for i, one in enumerate(SAME_REGION)]

@@ -250,6 +250,17 @@ topics []
     is_sensitive bool
 """)
 
+_api("DeleteTopics", 20, 5, 4, """
+topic_names []string
+timeout_ms int32 = 30000
+""", """
+throttle_time_ms int32 1+
+responses []
+  name string
+  error_code int16
+  error_message string 5+ null 5+ = null
+""")
+
 _api("InitProducerId", 22, 6, 2, """
 transactional_id string null 0+ = null
 transaction_timeout_ms int32 = 60000
@@ -264,6 +275,51 @@ producer_id int64 = -1
 producer_epoch int16
 ongoing_txn_producer_id int64 6+ = -1
 ongoing_txn_producer_epoch int16 6+ = -1
+""")
+
+_api("CreateAcls", 30, 3, 2, """
+creations []
+  resource_type int8
+  resource_name string
+  resource_pattern_type int8 1+ = 3
+  principal string
+  host string
+  operation int8
+  permission_type int8
+""", """
+throttle_time_ms int32
+results []
+  error_code int16
+  error_message string null 0+
+""")
+
+_api("DescribeConfigs", 32, 4, 4, """
+resources []
+  resource_type int8
+  resource_name string
+  configuration_keys []string null 0+
+include_synonyms bool 1+
+include_documentation bool 3+
+""", """
+throttle_time_ms int32
+results []
+  error_code int16
+  error_message string null 0+
+  resource_type int8
+  resource_name string
+  configs []
+    name string
+    value string null 0+
+    read_only bool
+    is_default bool 0
+    config_source int8 1+ = -1
+    is_sensitive bool
+    synonyms [] 1+
+      name string
+      value string null 0+
+      source int8
+    config_type int8 3+
+    documentation string 3+ null 3+
 """)
 
 _api("SaslAuthenticate", 36, 2, 2, """

@@ -74,7 +74,7 @@ class Mirrorpid:
         try:
             self.start()
         except BaseException:
-            self._clean_up()
+            self.close()
             raise
         return self
 
@@ -87,9 +87,10 @@ class Mirrorpid:
                 else:
                     self.stop()
         finally:
-            self._clean_up()
+            self.close()
 
-    def _clean_up(self):
+    def close(self):
+        """Ends it, whatever it is at, and removes its files."""
         if self.process is not None:
             self.process.kill()
         shutil.rmtree(self.directory, ignore_errors=True)
@@ -106,18 +107,20 @@ class Mirrorpid:
 
     def start(self):
         """Starts it: the first time with fresh ports, chosen anew where somebody took one; later with the same."""
-        if self.directory is None:
-            self.directory = temporary_directory("mirrorpid-")
         has_ports = all(source.listen_port for source in self.sources.values())
         for _ in range(1 if has_ports else _START_ATTEMPTS):
-            if not has_ports:
-                for source in self.sources.values():
-                    source.choose_ports()
-            if self._start_once():
+            self.launch(fresh_ports=not has_ports)
+            if self.wait_started():
                 return
         raise RuntimeError(f"mirrorpid did not start: exit code {self.process.exit_code}\n{self.process.log_tail()}")
 
-    def _start_once(self):
+    def launch(self, fresh_ports=False):
+        """Starts it and returns at once; wait_started does the waiting."""
+        if self.directory is None:
+            self.directory = temporary_directory("mirrorpid-")
+        if fresh_ports:
+            for source in self.sources.values():
+                source.choose_ports()
         config = self.directory / "mirrorpid.yaml"
         config.write_text(json.dumps(self.config(), indent=1))  # JSON is YAML
         log = self.directory / "stderr.log"
@@ -127,6 +130,9 @@ class Mirrorpid:
         self.process = Process(
             [program(), "serve", "--config", config, *self.args], log, stdout=self.directory / "stdout.log", env=env
         )
+
+    def wait_started(self):
+        """False when somebody took one of its ports."""
         wait_until(lambda: self.process.exit_code is not None or self._accepts(), 120, "mirrorpid to listen")
         if self.process.exit_code is None:
             return True

@@ -44,11 +44,13 @@ class GoldenBatches(unittest.TestCase):
 
     def test_a_built_batch_is_read_back(self):
         for codec in ("none", "gzip"):
+            records = [(b"k", b"v"), (None, b""), (b"x" * 300, None)]
             data = kafka_batch.build(
-                [(b"k", b"v"), (None, b""), (b"x" * 300, None)],
+                records,
                 producer_id=5,
                 producer_epoch=1,
                 base_sequence=7,
+                base_offset=40,
                 codec=codec,
             )
             (batch,) = kafka_batch.split(data)
@@ -57,6 +59,10 @@ class GoldenBatches(unittest.TestCase):
                 (5, 1, 7, 3, codec),
             )
             self.assertEqual(batch.crc, batch.computed_crc())
+            self.assertEqual(
+                [(record.offset, record.key, record.value) for record in batch.read_records()],
+                [(40 + index, *record) for index, record in enumerate(records)],
+            )
 
 
 if __name__ == "__main__":
