@@ -77,6 +77,7 @@ python_tests end-to-end 900 build/release/mirrorpid 1 tests/end_to_end  # broker
 if [ "$all" ]; then
   build build-release-tests release
   unit_tests unit-tests-release release
+  step memory check 300 build/release/tests/mapping/mapping_tests '[.memory]'
   build build-tsan tsan
   unit_tests unit-tests-tsan tsan
   build build-fuzz fuzz

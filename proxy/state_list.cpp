@@ -10,10 +10,10 @@
 #include <map>
 #include <set>
 
-#include "mapping/cluster_id.hpp"
 #include "mapping/state.hpp"
 #include "proxy/configuration.hpp"
 #include "proxy/log.hpp"
+#include "proxy/server.hpp"
 #include "proxy/state_reader.hpp"
 #include "proxy/state_refusal.hpp"
 #include "proxy/state_topic.hpp"
@@ -114,10 +114,7 @@ std::string Listing::read(const config::Destination& destination, const config::
 class Names {
  public:
   explicit Names(const config::Config& config) {
-    for (const auto& source : config.sources) {
-      const auto id = mapping::ClusterId::parse(source.cluster_id);
-      names_[id ? id->text() : source.cluster_id] = source.name;
-    }
+    for (const auto& source : config.sources) names_[cluster_id_of(source)] = source.name;
   }
   std::string find(const std::string& cluster_id) const {
     const auto at = names_.find(cluster_id);

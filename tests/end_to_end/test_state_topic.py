@@ -6,8 +6,11 @@ in, who may do what a test grants.
 
 import json
 import os
+import socket
 import struct
 import subprocess
+import urllib.error
+import urllib.request
 import time
 import unittest
 
@@ -138,10 +141,34 @@ class StateTopicCase(unittest.TestCase):
         destination = {"bootstrap_servers": bootstrap or cluster.bootstrap, "client": client or {}}
         made = Mirrorpid(
             list(sources) or [Source("lone", LONE)], cluster.bootstrap,
-            extra={"destination": destination, "state": settings},
+            extra={
+                "destination": destination,
+                "state": settings,
+                "admin": {"listen": f"127.0.0.1:{ports.free_ports()}"},
+            },
         )  # fmt: skip
         self.addCleanup(made.close)
         return made
+
+    def readiness(self, proxy):
+        """The status of /readyz."""
+        try:
+            url = f"http://{proxy.extra['admin']['listen']}/readyz"
+            with urllib.request.urlopen(url, timeout=START_SECONDS) as answer:
+                return answer.status
+        except urllib.error.HTTPError as error:
+            return error.code
+
+    def assert_closed_and_not_ready(self, proxy):
+        self.assertEqual(self.readiness(proxy), 503)
+        for source in proxy.sources.values():
+            for port in (source.listen_port, source.first_port):
+                with self.assertRaises(ConnectionRefusedError):
+                    socket.create_connection(("127.0.0.1", port), START_SECONDS)
+
+    def assert_becomes_ready(self, proxy):
+        self.assertTrue(proxy.wait_started())
+        wait_until(lambda: self.readiness(proxy) == 200, START_SECONDS, "readiness")
 
     def refusal(self, proxy):
         """Starts it, which it must refuse with exit code 1; the line that says why."""
@@ -328,9 +355,9 @@ class Loading(StateTopicCase):
             proxy.launch(fresh_ports=True)
             waiting = "the state topic is not there yet"
             wait_until(lambda: waiting in proxy.log(), START_SECONDS, "the proxy to say that it waits")
-            self.assertFalse(proxy._accepts())
+            self.assert_closed_and_not_ready(proxy)
             lone.start(1)
-            self.assertTrue(proxy.wait_started())
+            self.assert_becomes_ready(proxy)
             proxy.stop()
 
     def test_a_stop_while_the_cluster_is_down(self):
@@ -339,7 +366,6 @@ class Loading(StateTopicCase):
         wait_until(lambda: "the state topic is not there yet" in proxy.log(), START_SECONDS, "the proxy to wait")
         self.assertIn(proxy.process.terminate(), (0, 1))
 
-
     def test_registrations_that_cannot_be_written_are_tried_until_they_can(self):
         with self.proxy():  # makes the topic
             pass
@@ -347,9 +373,9 @@ class Loading(StateTopicCase):
         proxy = self.proxy(Source("a", FIRST), write_timeout="2s")
         proxy.launch(fresh_ports=True)
         wait_until(lambda: "cannot be written" in proxy.log(), START_SECONDS, "a write to fail")
-        self.assertFalse(proxy._accepts())
+        self.assert_closed_and_not_ready(proxy)
         cluster.start(2)
-        self.assertTrue(proxy.wait_started())
+        self.assert_becomes_ready(proxy)
         log = proxy.stop()
         self.assertIn("the state topic is written again", log)
         records = StateTopic(cluster, self.topic).of(RegistrationKey)

@@ -54,7 +54,7 @@ void CollectingSink::end_turn() {
 
 void RecordingObserver::on_batch(const proxy::BatchEvent& event) {
   batches.push_back({event.decision.action, event.decision.refusal, event.pid.value, event.decision.pid.value,
-                     event.decision.is_possible_alias, event.place.topic(), event.place.partition});
+                     event.decision.is_possible_alias, event.place.topic(), event.place.partition, event.deferral});
 }
 
 Connection::Connection(const Options& options)
@@ -64,8 +64,8 @@ Connection::Connection(const Options& options)
         const auto found = nodes.find(node);
         return found == nodes.end() ? nullptr : &found->second;
       }),
-      requests(mapper, in_flight, options.frame_size_max, observer),
-      responses(in_flight, advertise, observer) {}
+      requests(mapper, in_flight, options.frame_size_max, observer, options.collisions),
+      responses(in_flight, advertise, observer, {}, options.collisions) {}
 
 Outcome Connection::send(std::span<const std::byte> bytes, std::size_t piece) {
   return run(requests, bytes, piece);

@@ -38,11 +38,17 @@ struct SeenBatch {
   bool is_possible_alias;
   std::string topic;
   std::int32_t partition;
+  proxy::Deferral deferral;
 };
 
 struct RecordingObserver final : proxy::TrafficObserver {
   void on_request() override { ++requests; }
   void on_batch(const proxy::BatchEvent& event) override;
+  void on_shared_chained(const proxy::BatchEvent&, bool is_first) override {
+    ++shared_chained;
+    if (is_first) ++first_shared_chained;
+  }
+  void on_deferred_appended() override { ++deferred_appended; }
   void on_null_records() override { ++null_records; }
   void on_response() override { ++responses; }
   void on_rebootstrap_required() override { ++rebootstraps; }
@@ -51,6 +57,7 @@ struct RecordingObserver final : proxy::TrafficObserver {
   std::vector<SeenBatch> batches;
   std::vector<std::int32_t> left_out;
   int requests = 0, null_records = 0, responses = 0, rebootstraps = 0;
+  int shared_chained = 0, first_shared_chained = 0, deferred_appended = 0;
 };
 
 struct Outcome {
@@ -66,6 +73,7 @@ class Connection {
     std::uint32_t region = 42;
     std::size_t in_flight_max = 256;
     std::uint32_t frame_size_max = 100 << 20;
+    proxy::Collisions* collisions = nullptr;
   };
   Connection() : Connection(Options{}) {}
   explicit Connection(const Options& options);

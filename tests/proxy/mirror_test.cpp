@@ -270,7 +270,7 @@ TEST_CASE("a connection that ends leaves its batches in the errors and says why"
   Clusters clusters;
   produce(clusters.from, 0, {numbered_batch(0), numbered_batch(1), numbered_batch(2), numbered_batch(3)});
   clusters.to.push_errors(produce_key, {RD_KAFKA_RESP_ERR_NO_ERROR, RD_KAFKA_RESP_ERR__TRANSPORT});
-  const auto result = clusters.mirror(2);
+  const auto result = clusters.mirror();
   CHECK_FALSE(result.failure.empty());
   CHECK(result.acknowledged == 1);
   CHECK(result.acknowledged + result.errors.size() == result.batches);

@@ -1,0 +1,269 @@
+#include "proxy/collisions.hpp"
+
+#include "proxy/state_store.hpp"
+#include "tests/mapping/identities.hpp"
+#include "tests/proxy/filters.hpp"
+#include "tests/proxy/frames.hpp"
+#include "tests/support/catch.hpp"
+
+// Two sources of one region at a state topic in memory: the first owns it, the second one's producers take salts.
+namespace proxy {
+namespace {
+
+using mapping::Action;
+using support::Bytes;
+using support::piece_sizes;
+using Status = RequestFilter::Status;
+
+constexpr std::int16_t by_name = 9, by_id = 13;  // versions of Produce
+constexpr std::int16_t metadata = 3;
+constexpr std::int16_t not_enough_replicas = 19, invalid_record = 87;
+constexpr mapping::SourceIndex owner{0}, other{1};
+
+mapping::TopicId orders() {
+  mapping::TopicId id;
+  codec::Writer out(false);
+  out.integer(std::uint64_t{0x1122334455667788}).integer(std::uint64_t{0x99aabbccddeeff00});
+  std::ranges::copy(out.data(), id.bytes.begin());
+  return id;
+}
+
+mapping::Identity identity(std::int64_t pid, std::int32_t partition = 3) {
+  return {other, orders(), partition, {pid}};
+}
+
+// What the sessions of a proxy share. The store never runs: `settle` does what it would have done.
+class Shared {
+ public:
+  Shared()
+      : plain_(log_, {mapping::a, mapping::b}, std::chrono::floor<mapping::Duration>(std::chrono::system_clock::now())),
+        store_(destination_, config_, {mapping::a, mapping::b}),
+        context{plain_.state(), store_, {}} {
+    plain_.settle();
+  }
+  void settle(const mapping::Identity& identity) { plain_.serve(identity); }
+
+ private:
+  mapping::PlainLog log_{1};
+  mapping::PlainProxy plain_;
+  config::Destination destination_;
+  config::State config_;
+  StateStore store_;
+
+ public:
+  CollisionContext context;
+};
+
+// One session of a source.
+struct Session {
+  Session(Shared& shared, mapping::SourceIndex source)
+      : collisions(shared.context, source), connection({.region = mapping::shared.value, .collisions = &collisions}) {}
+
+  support::SeenBatch send(std::int64_t pid, std::int16_t version, std::int16_t acks = -1) {
+    sent = connection.send(support::produce(version, support::batch({.pid = pid}), acks));
+    REQUIRE(sent.status == Status::more);
+    return connection.observer.batches.back();
+  }
+
+  Collisions collisions;
+  support::Connection connection;
+  support::Outcome sent;
+};
+
+codec::Writer response_head(bool flexible) {
+  codec::Writer out(flexible);
+  return out.integer(support::correlation).no_tags();
+}
+
+struct Answer {
+  std::int32_t partition;
+  std::int16_t error;
+};
+
+Bytes produce_response(const std::vector<Answer>& answers) {
+  auto out = response_head(true);
+  out.array(1).string("orders").array(answers.size());
+  for (const auto& [partition, error] : answers) {
+    out.integer(partition).integer(error).integer(std::int64_t{-1}).integer(std::int64_t{-1}).integer(std::int64_t{-1});
+    out.array(0).null_string().no_tags();
+  }
+  return out.no_tags().integer(std::int32_t{0}).no_tags().frame();
+}
+
+Bytes metadata_response(std::int16_t version, const mapping::TopicId& id) {
+  auto out = response_head(true);
+  out.integer(std::int32_t{0}).array(0).null_string().integer(std::int32_t{-1}).array(1);
+  out.integer(std::int16_t{0}).string("orders");
+  if (version >= 10) out.raw(id.bytes);
+  out.integer(std::int8_t{0}).array(0).integer(std::int32_t{0}).no_tags();
+  if (version < 11) out.integer(std::int32_t{0});
+  return out.no_tags().frame();
+}
+
+void receive(Session& session, const Bytes& response, const Bytes& expected) {
+  for (const auto piece : piece_sizes()) {
+    session.connection.in_flight.push(session.connection.in_flight.front());
+    const auto outcome = session.connection.receive(response, piece);
+    CHECK(outcome.status == Status::more);
+    REQUIRE(support::to_hex(outcome.bytes) == support::to_hex(expected));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("the owner's producers are mapped at once, and no topic id is asked for") {
+  Shared shared;
+  Session session(shared, owner);
+  const auto seen = session.send(5, by_name);
+  CHECK(seen.action == Action::map);
+  CHECK(seen.pid_after == mapping::layout::pack(mapping::shared, {5}).value);
+  CHECK(session.collisions.topics_to_ask().empty());
+}
+
+TEST_CASE("a batch without a salt is made refusable and deferred; with one it is mapped to its slot") {
+  Shared shared;
+  Session session(shared, other);
+  const auto deferred = session.send(5, by_id);
+  CHECK(deferred.action == Action::defer);
+  CHECK(deferred.deferral == Deferral::no_record);
+  CHECK(deferred.pid_after < -1);
+  CHECK(session.sent.bytes.size() == support::produce(by_id, support::batch({.pid = 5})).size());
+  REQUIRE(session.connection.in_flight.back().deferred.size() == 1);
+
+  shared.settle(identity(5));
+  const auto mapped = session.send(5, by_id);
+  CHECK(mapped.action == Action::map);
+  CHECK(mapped.pid_after != mapping::layout::pack(mapping::shared, {5}).value);
+  CHECK(session.connection.in_flight.back().deferred.empty());
+}
+
+TEST_CASE("a topic that is named is deferred until its id is known, which is asked for once") {
+  Shared shared;
+  Session session(shared, other);
+  shared.settle(identity(5));
+  CHECK(session.send(5, by_name).deferral == Deferral::no_topic_id);
+  CHECK(session.send(5, by_name).deferral == Deferral::no_topic_id);
+  CHECK(session.collisions.topics_to_ask() == std::set<std::string>{"orders"});
+
+  session.collisions.learn("orders", orders());
+  CHECK(session.send(5, by_name).action == Action::map);
+}
+
+TEST_CASE("topic ids are learnt from a Metadata answer that passes, unchanged and cut anywhere") {
+  for (const auto piece : piece_sizes()) {
+    Shared shared;
+    Session session(shared, other);
+    shared.settle(identity(5));
+    session.connection.expect(support::correlation, metadata, 12);
+    const auto response = metadata_response(12, orders());
+    CHECK(session.connection.receive(response, piece).bytes == response);
+    CHECK(session.send(5, by_name).action == Action::map);
+  }
+}
+
+TEST_CASE("a topic in a Metadata answer without ids is asked for, by a source that needs it") {
+  Shared shared;
+  Session in_need(shared, other), owning(shared, owner);
+  for (auto* session : {&in_need, &owning}) {
+    session->connection.expect(support::correlation, metadata, 9);
+    const auto response = metadata_response(9, {});
+    CHECK(session->connection.receive(response).bytes == response);
+  }
+  CHECK(in_need.collisions.topics_to_ask() == std::set<std::string>{"orders"});
+  CHECK(owning.collisions.topics_to_ask().empty());
+}
+
+TEST_CASE("the answer to a question of the proxy's own is learnt from and goes no further") {
+  Shared shared;
+  Session session(shared, other);
+  shared.settle(identity(5));
+  session.connection.in_flight.push(
+      {.correlation_id = support::correlation, .api_key = metadata, .version = 12, .is_own = true});
+  CHECK(session.connection.receive(metadata_response(12, orders())).bytes.empty());
+  CHECK(session.connection.in_flight.empty());
+  CHECK(session.send(5, by_name).action == Action::map);
+}
+
+TEST_CASE("of a deferred partition alone INVALID_RECORD becomes NOT_ENOUGH_REPLICAS, cut anywhere") {
+  Shared shared;
+  Session session(shared, other);
+  session.collisions.learn("orders", orders());
+  REQUIRE(session.send(5, by_name).action == Action::defer);
+  constexpr std::int16_t not_leader = 6;
+  receive(session, produce_response({{2, invalid_record}, {3, invalid_record}, {4, 0}}),
+          produce_response({{2, invalid_record}, {3, not_enough_replicas}, {4, 0}}));
+  CHECK(session.connection.observer.deferred_appended == 0);
+  receive(session, produce_response({{3, not_leader}}), produce_response({{3, not_leader}}));
+}
+
+TEST_CASE("a broker that appends a deferred batch all the same is told of") {
+  Shared shared;
+  Session session(shared, other);
+  session.collisions.learn("orders", orders());
+  session.send(5, by_name);
+  session.connection.receive(produce_response({{3, 0}}));
+  CHECK(session.connection.observer.deferred_appended == 1);
+}
+
+TEST_CASE("a batch that nobody answers is held, and leaves with its salt") {
+  Shared shared;
+  Session session(shared, other);
+  const auto request = support::produce(by_id, support::batch({.pid = 5}), 0);
+  auto outcome = session.connection.send(request);
+  CHECK(outcome.status == Status::held);
+  CHECK(session.connection.observer.batches.empty());
+  shared.settle(identity(5));
+  const Bytes rest(request.end() - static_cast<std::ptrdiff_t>(outcome.undecided), request.end());
+  outcome = session.connection.send(rest);
+  CHECK(outcome.status == Status::more);
+  CHECK(session.connection.observer.batches.back().action == Action::map);
+}
+
+TEST_CASE("a batch that nobody answers and that may be held no longer is made refusable") {
+  Shared shared;
+  Session session(shared, other);
+  const auto request = support::produce(by_id, support::batch({.pid = 5}), 0);
+  const auto held = session.connection.send(request);
+  REQUIRE(held.status == Status::held);
+  session.connection.requests.stop_holding();
+  const Bytes rest(request.end() - static_cast<std::ptrdiff_t>(held.undecided), request.end());
+  CHECK(session.connection.send(rest).status == Status::more);
+  CHECK(session.connection.observer.batches.back().action == Action::defer);
+  CHECK(session.connection.send(request).status == Status::held);  // the next one waits again
+}
+
+TEST_CASE("a chained id that is also a source's own passes, is counted each time, and is news once") {
+  Shared shared;
+  Session session(shared, other);
+  const auto natural = mapping::layout::pack(mapping::shared, {5}).value;
+  for (int i = 0; i < 3; ++i) CHECK(session.send(natural, by_id).action == Action::pass);
+  CHECK(session.connection.observer.shared_chained == 3);
+  CHECK(session.connection.observer.first_shared_chained == 1);
+}
+
+TEST_CASE("a chained id on another producer's slot is deferred, and any other one passes") {
+  Shared shared;
+  Session session(shared, other);
+  shared.settle(identity(5));
+  const auto held = session.send(5, by_id).pid_after;
+  Session chained(shared, owner);
+  const auto seen = chained.send(held, by_id);
+  CHECK(seen.action == Action::defer);
+  CHECK(seen.deferral == Deferral::chained_slot_held);
+  CHECK(chained.send(held + 1, by_id).action == Action::pass);
+  CHECK(chained.connection.observer.shared_chained == 0);
+}
+
+TEST_CASE("an owner's producer past 31 bits, and one that would be -1, are salted and not taken for another") {
+  Shared shared;
+  Session session(shared, owner);
+  const auto pid = mapping::two_to_31 + 5;
+  CHECK(session.send(pid, by_id).action == Action::defer);
+  shared.settle({owner, orders(), 3, {pid}});
+  const auto seen = session.send(pid, by_id);
+  CHECK(seen.action == Action::map);
+  CHECK_FALSE(seen.is_possible_alias);
+  CHECK(seen.pid_after != session.send(5, by_id).pid_after);
+}
+
+}  // namespace proxy
