@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -105,6 +106,8 @@ Destination read_destination(Reader& reader, const Entry& entry) {
 // `off`, or nothing: the defaults, or a mapping.
 std::optional<State> read_state(Reader& reader, const Entry* entry) {
   constexpr std::size_t topic_size_max = 249;  // Kafka's
+  static constexpr std::string_view topics_of_brokers[] = {
+      ".", "..", "__consumer_offsets", "__transaction_state", "__share_group_state", "__cluster_metadata"};
   State state;
   if (!entry) return state;
   if (entry->value->kind == YamlNode::Kind::text) {
@@ -115,7 +118,11 @@ std::optional<State> read_state(Reader& reader, const Entry* entry) {
   }
   const Section section(reader, *entry->value, entry->key->place,
                         {"topic", "partitions", "replication_factor", "write_timeout", "producer_id_expiration"});
-  section.read("topic", state.topic, [](std::string_view text) { return parse_name(text, topic_size_max); });
+  section.read("topic", state.topic, [](std::string_view text) -> Parsed<std::string> {
+    if (std::ranges::find(topics_of_brokers, text) != std::end(topics_of_brokers))
+      return {{}, "is a name that brokers keep for themselves: choose another one"};
+    return parse_name(text, topic_size_max);
+  });
   section.read("partitions", state.partitions, number_between(1, 10'000));
   section.read("replication_factor", state.replication_factor,
                number_between(1, std::numeric_limits<std::int16_t>::max()));

@@ -24,6 +24,13 @@ bool LogPartition::is_held(const Slot& slot) const {
   return slots_under_way_.contains(slot) || log_.is_held(slot);
 }
 
+Hindrance LogPartition::hindrance_of(const IdentityKey& key, Situation::Kind kind, Time now) const {
+  const bool is_new = kind == Situation::Kind::claim || kind == Situation::Kind::claim_again;
+  if (is_frozen_ && is_new) return Hindrance::undecodable;
+  const auto exhausted = exhausted_.find(key);
+  return exhausted != exhausted_.end() && now < exhausted->second ? Hindrance::exhausted : Hindrance::none;
+}
+
 // ---- What the store says
 
 void LogPartition::on_registration(SourceNumber source) {

@@ -43,6 +43,8 @@ class LogPartition {
   // By a record, a claim that holds, or one of ours under way.
   bool is_held(const Slot& slot) const;
   bool has_seen(const Place& place, Region region) const { return chained_.contains({place, region}); }
+  // Why no new slot may be found for it, beyond what the log says.
+  Hindrance hindrance_of(const IdentityKey& key, Situation::Kind kind, Time now) const;
   // Under the exclusive lock, on any thread. Those that are too many are not remembered: a salt may meet one, and the
   // chained value is what is refused then.
   void add_chained(const Place& place, Region region) { chained_.insert({place, region}); }
@@ -51,6 +53,8 @@ class LogPartition {
   // ---- The owner thread.
   void start() { need_end(); }
   Assignments& log_under_lock() { return log_; }
+  void freeze() { is_frozen_ = true; }  // under the exclusive lock
+  std::uint64_t held() const { return log_.records() + log_.claims(); }
   void on_record(const IdentityKey& key, Time now);
   void on_claim(const IdentityKey& key, const Nonce& nonce, Time now);
   void on_registration(SourceNumber source);
@@ -96,6 +100,7 @@ class LogPartition {
   void check(const IdentityKey& key, Work& work);
   void lose(const IdentityKey& key, Work& work, Time now);
   void finish(const IdentityKey& key, Hindrance hindrance, Time now);
+  void note_exhausted(const IdentityKey& key, Time now);
   bool delete_if_lost(const IdentityKey& key, const Nonce& nonce, Time now);
   void delete_lost_claim(const IdentityKey& key, Work& work, Time now);
   void release(Work& work);
@@ -131,12 +136,15 @@ class LogPartition {
   };
 
   static constexpr std::size_t chained_max = 16'384;
+  static constexpr std::size_t exhausted_max = 1024;
 
   std::int32_t number_;
   StateContext& context_;
   Assignments log_;
   boost::unordered_flat_set<Slot, SlotHash> slots_under_way_;
   boost::unordered_flat_set<ChainedRegion, ChainedHash> chained_;
+  std::unordered_map<IdentityKey, Time, KeyHash> exhausted_;  // for whom no slot was found: not tried again until then
+  bool is_frozen_ = false;                                    // no new claim is made here
 
   std::unordered_map<IdentityKey, Work, KeyHash> works_;
   std::vector<IdentityKey> checking_;

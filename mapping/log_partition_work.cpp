@@ -11,6 +11,7 @@ namespace {
 
 constexpr Duration pause_min = std::chrono::milliseconds(20);
 constexpr int pause_doublings_max = 8;  // about 5 s
+constexpr Duration exhausted_pause = std::chrono::minutes(1);
 
 }  // namespace
 
@@ -38,6 +39,8 @@ void LogPartition::step(const IdentityKey& key, Work& work, Time now, bool has_r
     case Situation::Kind::claim:
     case Situation::Kind::claim_again:
       if (work.nonce) return lose(key, work, now);
+      if (const auto hindrance = hindrance_of(key, situation.kind, now); hindrance != Hindrance::none)
+        return finish(key, hindrance, now);
       return claim(key, work, situation, now);
   }
 }
@@ -49,7 +52,10 @@ void LogPartition::check(const IdentityKey& key, Work& work) {
 }
 
 void LogPartition::claim(const IdentityKey& key, Work& work, const Situation& situation, Time now) {
-  if (!take_slot(key, work, situation)) return finish(key, Hindrance::exhausted, now);
+  if (!take_slot(key, work, situation)) {
+    note_exhausted(key, now);
+    return finish(key, Hindrance::exhausted, now);
+  }
   if (!context_.settings.protocol.claims) return record(key, work, work.salt, now);
   work.phase = Work::Phase::claiming;
   work.nonce = context_.nonces.next();
@@ -57,6 +63,13 @@ void LogPartition::claim(const IdentityKey& key, Work& work, const Situation& si
   work.write = context_.outbox.write(
       {Purpose::Kind::claim, number_, 0, key}, encode(ClaimKey{identity.topic_id, identity.partition, *work.nonce}),
       encode(ClaimValue{identity.source_cluster_id, identity.original_pid, work.salt, now}));
+}
+
+// So that its client hears of an error, and not of a retry for ever, each of which would draw all salts again.
+void LogPartition::note_exhausted(const IdentityKey& key, Time now) {
+  const std::lock_guard guard(context_.lock);
+  if (exhausted_.size() >= exhausted_max) exhausted_.clear();
+  exhausted_[key] = now + exhausted_pause;
 }
 
 // Under one lock: a chained value is seen either before the slot is drawn, and avoided, or after, and refused.

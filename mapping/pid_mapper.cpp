@@ -11,6 +11,7 @@ std::string_view describe(Refusal refusal) {
     case Refusal::no_producer: return "transactional without a producer id";
     case Refusal::is_no_producer_id: return "would be mapped to -1";
     case Refusal::no_salt_left: return "no salt is left for it";
+    case Refusal::state_topic: return "into the state topic";
   }
   return "unknown";
 }

@@ -31,7 +31,9 @@ enum class Refusal : std::uint8_t {
   no_producer,        // pid -1 with the transactional bit: accepted by brokers, and stops the log cleaner
   is_no_producer_id,  // F(region, pid) is -1, which would make the producer anonymous
   no_salt_left,       // no salt gives it a slot of its own
+  state_topic,        // into the topic that holds the salts, which is not for clients
 };
+inline constexpr std::size_t refusals = static_cast<std::size_t>(Refusal::state_topic) + 1;
 std::string_view describe(Refusal refusal);
 
 struct Decision {

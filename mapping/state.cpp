@@ -25,6 +25,7 @@ std::string_view describe(Hindrance hindrance) {
     case Hindrance::slot_conflict: return "two records hold one slot";
     case Hindrance::write_failed: return "the state topic could not be written";
     case Hindrance::busy: return "too many identities are being worked on";
+    case Hindrance::undecodable: return "a record of the state topic cannot be decoded";
     case Hindrance::exhausted: return "no slot was found";
   }
   return "unknown";
@@ -43,7 +44,7 @@ void State::Impl::note_progress() {
 Verdict State::Impl::decide(const Identity& identity, Time now, LastHit& last) {
   if (last.generation == generation_.load(std::memory_order_acquire) && now < last.until && last.identity == identity)
     return last.verdict;
-  if (!is_loaded_.load(std::memory_order_acquire))
+  if (!is_loaded_.load(std::memory_order_acquire) || is_closed_.load(std::memory_order_acquire))
     return {Verdict::Kind::not_served, no_producer_id, false, Hindrance::not_loaded};
   const Place place{identity.topic_id, identity.partition};
   const auto& partition = partition_of(place);
@@ -63,11 +64,15 @@ Verdict State::Impl::decide(const Identity& identity, Time now, LastHit& last) {
       return remember({Verdict::Kind::salted, situation.mapped}, situation.time + context_.settings.expiration / 2);
     case Situation::Kind::refresh: return {Verdict::Kind::salted, situation.mapped, true};
     case Situation::Kind::blocked: return {Verdict::Kind::not_served, no_producer_id, false, situation.hindrance};
-    default: return {Verdict::Kind::needs_work};
+    default: break;
   }
+  const auto hindrance = partition.hindrance_of(key, situation.kind, now);
+  if (hindrance != Hindrance::none) return {Verdict::Kind::not_served, no_producer_id, false, hindrance};
+  return {Verdict::Kind::needs_work};
 }
 
 State::ChainedVerdict State::Impl::see_chained(const Place& place, ProducerId value) {
+  if (is_closed_.load(std::memory_order_acquire)) return {Chained::refused, false};
   auto& partition = partition_of(place);
   const auto region = layout::region_of(value);
   const auto judge = [&] {
@@ -95,6 +100,7 @@ void State::Impl::work_on(const Identity& identity, Time now) {
     const std::lock_guard guard(context_.lock);
     number = context_.names.place(place);
   }
+  holds_nothing_.store(false, std::memory_order_release);
   partition_of(place).work_on({*number, identity.source.value, identity.pid}, now);
 }
 
@@ -105,7 +111,8 @@ State::State(StateSettings settings, std::vector<Source> sources)
 State::~State() = default;
 
 bool State::is_undisputed(SourceIndex source) const {
-  return is_loaded() && impl_->disputes_[source.value].is_settled.load(std::memory_order_acquire);
+  return is_loaded() && !impl_->is_closed_.load(std::memory_order_acquire) &&
+         impl_->disputes_[source.value].is_settled.load(std::memory_order_acquire);
 }
 
 Verdict State::decide(const Identity& identity, Time now, LastHit& last) const {
@@ -114,6 +121,15 @@ Verdict State::decide(const Identity& identity, Time now, LastHit& last) const {
 
 State::ChainedVerdict State::see_chained(const TopicId& topic_id, std::int32_t partition, ProducerId value) {
   return impl_->see_chained({topic_id, partition}, value);
+}
+
+bool State::holds_nothing() const {
+  return impl_->holds_nothing_.load(std::memory_order_acquire);
+}
+
+void State::close() {
+  impl_->is_closed_.store(true, std::memory_order_release);
+  ++impl_->generation_;  // nor what sessions remember
 }
 
 bool State::is_loaded() const {

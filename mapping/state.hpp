@@ -48,6 +48,7 @@ enum class Hindrance : std::uint8_t {
   slot_conflict,   // two records hold one slot, which this protocol never writes
   write_failed,    // the last write was not acknowledged
   busy,            // as many identities are being worked on as may be
+  undecodable,     // its log partition holds a record that this version cannot read: nothing new is given out there
   exhausted,       // no attempt found a slot
 };
 inline constexpr std::size_t hindrances = static_cast<std::size_t>(Hindrance::exhausted) + 1;
@@ -172,6 +173,13 @@ class State {
     bool is_first;
   };
   ChainedVerdict see_chained(const TopicId& topic_id, std::int32_t partition, ProducerId value);
+
+  // No record and no claim has been read, and nothing is being worked on: a chained value meets nobody. One atomic
+  // load.
+  bool holds_nothing() const;
+
+  // The log is not what it was any more: from now on nothing is served. On any thread, for good.
+  void close();
 
   // All log partitions are read to the end: listeners may accept. Before, nothing is served.
   bool is_loaded() const;

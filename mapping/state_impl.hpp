@@ -49,6 +49,9 @@ class State::Impl {
   };
   std::deque<Dispute> disputes_;
   std::atomic<bool> is_loaded_ = false;
+  std::atomic<bool> is_closed_ = false;
+  std::atomic<bool> holds_nothing_ = true;
+  std::uint64_t held_ = 0;  // records and claims
   std::atomic<bool> is_ready_ = false;
   std::vector<std::string> problems_;
   std::uint64_t unknown_types_ = 0;
@@ -62,6 +65,7 @@ class State::Impl {
   Applied refuse(std::string reason) { return {Applied::Kind::refused, std::move(reason)}; }
   std::optional<SourceNumber> registered(const LogPartition& partition, std::string_view cluster_id) const;
   void settle_disputes(LogPartition& partition);
+  void note_held(const LogPartition& partition, std::uint64_t before);
   void note_problem(std::string problem);
 };
 

@@ -12,11 +12,23 @@ Applied State::Impl::apply(std::int32_t log_partition, std::int64_t offset, cons
     ++unknown_types_;
     return {Applied::Kind::skipped, "type " + std::to_string(unknown->type)};
   }
-  if (const auto* undecodable = std::get_if<Undecodable>(&decoded))
+  if (const auto* undecodable = std::get_if<Undecodable>(&decoded)) {
+    // Whose slot it is about nobody knows, so none is given out here any more.
+    const std::lock_guard guard(context_.lock);
+    at.freeze();
     return {Applied::Kind::undecodable, undecodable->reason};
+  }
   if (const auto* registration = std::get_if<Registration>(&decoded)) return apply(at, offset, *registration);
-  if (const auto* claim = std::get_if<Claim>(&decoded)) return apply(at, offset, *claim, now);
-  return apply(at, std::get<Collision>(decoded), now);
+  const auto held = at.held();
+  auto applied = std::holds_alternative<Claim>(decoded) ? apply(at, offset, std::get<Claim>(decoded), now)
+                                                        : apply(at, std::get<Collision>(decoded), now);
+  note_held(at, held);
+  return applied;
+}
+
+void State::Impl::note_held(const LogPartition& partition, std::uint64_t before) {
+  held_ += partition.held() - before;
+  holds_nothing_.store(held_ == 0 && context_.works == 0, std::memory_order_release);
 }
 
 // Once, and not for each log partition.
@@ -66,6 +78,7 @@ Applied State::Impl::apply(LogPartition& partition, const Collision& collision, 
   const auto source = registered(partition, key.source_cluster_id);
   if (!source) return refuse("a record of a source that is not registered before it: " + key.source_cluster_id);
   if (key.original_pid.value < 0) return refuse("a record of a negative producer id");
+  if (value && value->salt == 0) return refuse("a record with salt 0, which is none");
 
   Assignments::RecordChange change{};
   IdentityKey identity{};
@@ -99,6 +112,7 @@ Applied State::Impl::apply(LogPartition& partition, std::int64_t offset, const C
     const auto source = registered(partition, value->source_cluster_id);
     if (!source) return refuse("a claim of a source that is not registered before it: " + value->source_cluster_id);
     if (value->original_pid.value < 0) return refuse("a claim of a negative producer id");
+    if (value->salt == 0) return refuse("a claim with salt 0, which is none");
     IdentityKey identity{};
     {
       const std::lock_guard guard(context_.lock);

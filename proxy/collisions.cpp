@@ -7,7 +7,7 @@
 namespace proxy {
 namespace {
 
-constexpr std::size_t topics_to_ask_max = 1024;
+constexpr std::size_t questions_max = 1024;
 
 mapping::Time now() {
   return std::chrono::floor<mapping::Duration>(std::chrono::system_clock::now());
@@ -22,6 +22,12 @@ Deferral deferral_of(mapping::Hindrance hindrance) {
   return static_cast<Deferral>(static_cast<int>(Deferral::chained_slot_held) + static_cast<int>(hindrance));
 }
 
+std::string bytes_of(const BatchPlace& place) {
+  if (!place.topic_id) return std::string(place.topic_name);
+  const auto& bytes = place.topic_id->bytes;
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
 }  // namespace
 
 std::string_view describe(Deferral deferral) {
@@ -29,16 +35,43 @@ std::string_view describe(Deferral deferral) {
     case Deferral::none: return "none";
     case Deferral::no_topic_id: return "the topic's id is not known yet";
     case Deferral::no_record: return "its salt is not written yet";
+    case Deferral::behind_another: return "an earlier batch of its producer comes first";
     case Deferral::chained_slot_held: return "a chained id whose slot another producer holds";
   }
   const int hindrance = static_cast<int>(deferral) - static_cast<int>(Deferral::chained_slot_held);
   return describe(static_cast<mapping::Hindrance>(hindrance));
 }
 
-Collisions::Outcome Collisions::refine(const mapping::Decision& decision, mapping::ProducerId pid,
-                                       const BatchPlace& place) {
+Collisions::Outcome Collisions::refine(const mapping::Decision& decision, const Batch& batch, const BatchPlace& place) {
+  if (place.topic_id ? shared_.state_topic.is(*place.topic_id) : shared_.state_topic.is(place.topic_name))
+    return {{mapping::Action::refuse, decision.pid, mapping::Refusal::state_topic}};
+  auto outcome = judge(decision, batch.pid, place);
+  const auto action = outcome.decision.action;
+  if (waiting_.is_empty() || action == mapping::Action::defer || action == mapping::Action::refuse) return outcome;
+  const WaitingBatches::Producer producer{bytes_of(place), place.partition, batch.pid};
+  if (!waiting_.is_behind_another(producer, {batch.epoch, batch.sequence}, WaitingBatches::Clock::now()))
+    return outcome;
+  return {deferred(decision), Deferral::behind_another};
+}
+
+bool Collisions::sent(const Outcome& outcome, const Batch& batch, const std::string& topic, std::int32_t partition) {
+  const bool is_deferred = outcome.decision.action == mapping::Action::defer;
+  if (!is_deferred && waiting_.is_empty()) return true;
+  const WaitingBatches::Producer producer{topic, partition, batch.pid};
+  const WaitingBatches::Batch entry{batch.epoch, batch.sequence};
+  if (is_deferred) return waiting_.add(producer, entry, WaitingBatches::Clock::now());
+  waiting_.remove(producer, entry);
+  return true;
+}
+
+void Collisions::request_work(const mapping::Identity& identity) {
+  shared_.store.request_work(identity);
+}
+
+Collisions::Outcome Collisions::judge(const mapping::Decision& decision, mapping::ProducerId pid,
+                                      const BatchPlace& place) {
   const bool is_chained = decision.action == mapping::Action::pass && pid != mapping::no_producer_id;
-  if (is_chained) return refine_chained(decision, pid, place);
+  if (is_chained) return judge_chained(decision, pid, place);
   const bool cannot_be_natural = decision.refusal == mapping::Refusal::is_no_producer_id || decision.is_possible_alias;
   const bool is_mapped = decision.action == mapping::Action::map || cannot_be_natural;
   if (!is_mapped || (!cannot_be_natural && shared_.state.is_undisputed(source_))) return {decision};
@@ -48,17 +81,18 @@ Collisions::Outcome Collisions::refine(const mapping::Decision& decision, mappin
   const mapping::Identity identity{source_, *topic_id, place.partition, pid};
   const auto verdict = shared_.state.decide(identity, now(), last_);
   using Kind = mapping::Verdict::Kind;
-  if (verdict.kind == Kind::needs_work || verdict.needs_refresh) shared_.store.request_work(identity);
+  if (verdict.needs_refresh) request_work(identity);
   if (verdict.kind == Kind::natural || verdict.kind == Kind::salted) return {{mapping::Action::map, verdict.mapped}};
-  if (verdict.kind == Kind::needs_work) return {deferred(decision), Deferral::no_record};
+  if (verdict.kind == Kind::needs_work) return {deferred(decision), Deferral::no_record, false, false, identity};
   if (!is_retriable(verdict.hindrance))
     return {{mapping::Action::refuse, decision.pid, mapping::Refusal::no_salt_left}};
   return {deferred(decision), deferral_of(verdict.hindrance)};
 }
 
-Collisions::Outcome Collisions::refine_chained(const mapping::Decision& decision, mapping::ProducerId pid,
-                                               const BatchPlace& place) {
+Collisions::Outcome Collisions::judge_chained(const mapping::Decision& decision, mapping::ProducerId pid,
+                                              const BatchPlace& place) {
   const auto topic_id = topic_id_of(place);
+  if (!topic_id && shared_.state.holds_nothing()) return {decision};  // it meets nobody, wherever it goes
   if (!topic_id) return {deferred(decision), Deferral::no_topic_id};
   const auto seen = shared_.state.see_chained(*topic_id, place.partition, pid);
   switch (seen.kind) {
@@ -69,22 +103,49 @@ Collisions::Outcome Collisions::refine_chained(const mapping::Decision& decision
   return {deferred(decision), Deferral::chained_slot_held};
 }
 
+bool Collisions::may_need_topic_ids() const {
+  return !shared_.state.is_undisputed(source_) || !shared_.state.holds_nothing();
+}
+
+bool Collisions::knows(const BatchPlace& place) {
+  if (!place.topic_id) return topic_id_of(place).has_value();
+  if (shared_.topic_ids.exists(*place.topic_id)) return true;
+  if (questions_.ids.size() < questions_max) questions_.ids.insert(*place.topic_id);
+  has_asked_ = true;
+  return false;
+}
+
 std::optional<mapping::TopicId> Collisions::topic_id_of(const BatchPlace& place) {
   if (place.topic_id) return place.topic_id;
-  const auto found = shared_.topic_ids.find(place.topic_name, TopicIds::Clock::now());
-  if ((!found || found->is_stale) && topics_to_ask_.size() < topics_to_ask_max)
-    topics_to_ask_.emplace(place.topic_name);
-  if (!found) return std::nullopt;
-  return found->id;
+  const auto at = TopicIds::Clock::now();
+  const auto changes = shared_.topic_ids.changes();
+  const bool is_same = place.topic_name == last_topic_ && changes == last_changes_;
+  if (!is_same || !last_topic_id_ || last_topic_id_->is_stale(at)) {
+    last_topic_ = place.topic_name;
+    last_changes_ = changes;
+    last_topic_id_ = shared_.topic_ids.find(place.topic_name, at);
+    if (!last_topic_id_ || last_topic_id_->is_stale(at)) ask(place.topic_name);
+  }
+  if (!last_topic_id_) return std::nullopt;
+  return last_topic_id_->id;
+}
+
+void Collisions::ask(std::string_view topic_name) {
+  if (questions_.names.size() < questions_max) questions_.names.emplace(topic_name);
+  has_asked_ = true;
 }
 
 void Collisions::learn(std::string_view topic_name, const mapping::TopicId& id) {
-  if (id != mapping::TopicId{}) shared_.topic_ids.learn(topic_name, id, TopicIds::Clock::now());
+  if (id == mapping::TopicId{}) return;
+  if (shared_.state_topic.is(topic_name)) shared_.state_topic.learn(id);
+  if (!has_asked_ && shared_.state.is_undisputed(source_)) return;
+  shared_.topic_ids.learn(topic_name, id, TopicIds::Clock::now());
 }
 
 void Collisions::saw_name_alone(std::string_view topic_name) {
-  if (!shared_.state.is_undisputed(source_) && topics_to_ask_.size() < topics_to_ask_max)
-    topics_to_ask_.emplace(topic_name);
+  if (shared_.state.is_undisputed(source_)) return;
+  shared_.topic_ids.forget(topic_name);
+  ask(topic_name);
 }
 
 }  // namespace proxy

@@ -20,8 +20,6 @@ class Counter {
 
 // What one thread has counted for one source. Refusals are indexed by mapping::Refusal, deferrals by Deferral.
 struct Counters {
-  static constexpr std::size_t refusals = 7;
-
   Counter connections;
   Counter connections_closed;
   Counter dial_failures;
@@ -34,7 +32,7 @@ struct Counters {
   Counter batches_passed;
   Counter batches_mapped;
   Counter batches_unmarked;
-  std::array<Counter, refusals> batches_refused;
+  std::array<Counter, mapping::refusals> batches_refused;
   std::array<Counter, deferrals> batches_deferred;  // answered with a retriable error until their salt is written
   Counter batches_shared;                           // of the passed: chained ids that are also a source's own
   Counter possible_aliases;                         // of the mapped: pid >= 2^31

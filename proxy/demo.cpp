@@ -64,6 +64,7 @@ class DemoProxy {
   explicit DemoProxy(const support::MockCluster& destination) : brokers_(destination.brokers()) {
     config_.destination.bootstrap_servers = {{destination.address().host, destination.address().port}};
     config_.limits.threads = 1;
+    config_.state.reset();  // the destination in the process has no topic ids, and these sources share no region
   }
 
   void add_source(const std::string& name, const std::string& cluster_id) {
@@ -324,7 +325,6 @@ void print_next_steps(const Printer& out) {
   out.line("");
   out.line("       version: 1");
   out.line("       destination: {{bootstrap_servers: [kafka-1.example:9092]}}");
-  out.line("       state: off");
   out.line("       sources:");
   out.line("         - name: eu-west");
   out.line("           cluster_id: MkU3OEVBNTcwNTJENDM2Qg");

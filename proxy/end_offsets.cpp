@@ -7,6 +7,8 @@ namespace {
 
 constexpr int timeout_ms = 1000;
 constexpr std::chrono::milliseconds pause{100};  // before asking again
+constexpr std::chrono::seconds doubt_pause{1};
+constexpr int doubts_max = 4;
 
 }  // namespace
 
@@ -35,6 +37,38 @@ std::vector<EndOffsets::Answer> EndOffsets::take_answers() {
   return std::exchange(answers_, {});
 }
 
+void EndOffsets::doubt_topic() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (doubts_ == 0) doubts_ = 1;
+  }
+  asked_.notify_all();
+}
+
+bool EndOffsets::is_topic_gone() {
+  const std::lock_guard lock(mutex_);
+  return doubts_ >= doubts_max;
+}
+
+bool EndOffsets::is_unknown_now() {
+  const KafkaTopic topic(rd_kafka_topic_new(client_.get(), topic_.c_str(), nullptr));
+  const rd_kafka_metadata_t* metadata = nullptr;
+  if (rd_kafka_metadata(client_.get(), 0, topic.get(), &metadata, timeout_ms) != RD_KAFKA_RESP_ERR_NO_ERROR)
+    return false;
+  const auto error = metadata->topic_cnt == 1 ? metadata->topics[0].err : RD_KAFKA_RESP_ERR_NO_ERROR;
+  rd_kafka_metadata_destroy(metadata);
+  return error == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
+}
+
+void EndOffsets::look_for_topic(std::unique_lock<std::mutex>& lock) {
+  if (asked_.wait_for(lock, doubt_pause, [&] { return is_stopping_; })) return;
+  lock.unlock();
+  const bool is_unknown = is_unknown_now();
+  lock.lock();
+  doubts_ = is_unknown ? doubts_ + 1 : 0;
+  if (doubts_ >= doubts_max) wake_.notify();
+}
+
 // Not rd_kafka_query_watermark_offsets: it waits for a dead leader, whatever timeout it is given, until that comes
 // back.
 rd_kafka_resp_err_t EndOffsets::ask_now(Answer& answer) {
@@ -60,8 +94,12 @@ rd_kafka_resp_err_t EndOffsets::ask_now(Answer& answer) {
 void EndOffsets::run() {
   std::unique_lock lock(mutex_);
   while (!is_stopping_) {
+    if (doubts_ > 0 && doubts_ < doubts_max) {
+      look_for_topic(lock);
+      continue;
+    }
     if (fresh_.empty() && again_.empty()) {
-      asked_.wait(lock);
+      asked_.wait(lock, [&] { return is_stopping_ || !fresh_.empty() || (doubts_ > 0 && doubts_ < doubts_max); });
       continue;
     }
     if (fresh_.empty() && asked_.wait_for(lock, pause, [&] { return is_stopping_ || !fresh_.empty(); })) continue;

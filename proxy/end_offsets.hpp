@@ -32,7 +32,14 @@ class EndOffsets {
   };
   std::vector<Answer> take_answers();
 
+  // Somebody has heard that the topic does not exist. A broker that has just started may say so wrongly, so brokers are
+  // asked some times more before it is believed.
+  void doubt_topic();
+  bool is_topic_gone();
+
  private:
+  bool is_unknown_now();
+  void look_for_topic(std::unique_lock<std::mutex>& lock);
   rd_kafka_resp_err_t ask_now(Answer& answer);
   void run();
 
@@ -46,6 +53,7 @@ class EndOffsets {
   std::deque<std::int32_t> again_;
   std::vector<Answer> answers_;
   bool is_stopping_ = false;
+  int doubts_ = 0;  // how often the topic was not there, one after the other
 
   std::thread thread_;
 };

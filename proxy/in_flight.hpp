@@ -2,11 +2,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "codec/schema.hpp"
+#include "mapping/state.hpp"
 
 namespace proxy {
 
@@ -15,6 +17,7 @@ namespace proxy {
 struct DeferredPartition {
   std::string topic;  // its name, or the 16 bytes of its id, as the request has it
   std::int32_t partition;
+  std::optional<mapping::Identity> work;  // a salt is to be written for it, once the broker has judged the batch
 };
 
 // A request whose response has still to begin: a response does not say what it answers.
@@ -36,12 +39,17 @@ class InFlight {
   bool full() const { return queue_.size() >= size_max_; }
   bool empty() const { return queue_.empty(); }
   std::size_t size() const { return queue_.size(); }
-  void push(PendingResponse pending) { queue_.push_back(std::move(pending)); }
+  bool has_own() const { return own_ > 0; }
+  void push(PendingResponse pending) {
+    if (pending.is_own) ++own_;
+    queue_.push_back(std::move(pending));
+  }
   const PendingResponse& front() const { return queue_.front(); }
   PendingResponse& back() { return queue_.back(); }
   PendingResponse pop() {
     auto front = std::move(queue_.front());
     queue_.pop_front();
+    if (front.is_own) --own_;
     return front;
   }
   void pop_back() { queue_.pop_back(); }
@@ -49,6 +57,7 @@ class InFlight {
  private:
   std::deque<PendingResponse> queue_;
   std::size_t size_max_;
+  std::size_t own_ = 0;  // of the proxy's own
 };
 
 }  // namespace proxy

@@ -6,6 +6,7 @@
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
+#include <cmath>
 
 namespace proxy {
 namespace {
@@ -105,13 +106,25 @@ void add_state(Families& families, const StateStore::Status& status) {
   for (const auto& row : state_counters)
     add_family(families, std::string("state_") + row.name + "_total", row.help, prometheus::MetricType::Counter)
         .metric.push_back(counter(row.value(status), {}));
+  auto& unserved = add_family(families, "state_producers_unserved_total", "Works on a salt that ended without one.",
+                              prometheus::MetricType::Counter);
+  for (std::size_t i = 1; i < mapping::hindrances; ++i)
+    unserved.metric.push_back(counter(number(status.works_by_hindrance[i]),
+                                      {{"reason", std::string(describe(static_cast<mapping::Hindrance>(i)))}}));
 }
 
 boost::json::object state_object(const StateStore& store) {
   const auto status = store.status();
   boost::json::object object;
-  for (const auto& row : state_gauges) object[row.name] = row.value(status);
-  for (const auto& row : state_counters) object[row.name] = row.value(status);
+  const auto add = [&](const StateRow& row) {
+    const auto value = row.value(status);
+    if (value == std::floor(value))
+      object[row.name] = static_cast<std::uint64_t>(value);
+    else
+      object[row.name] = value;
+  };
+  for (const auto& row : state_gauges) add(row);
+  for (const auto& row : state_counters) add(row);
   return object;
 }
 

@@ -92,10 +92,49 @@ RequestFilter::Step RequestFilter::read_head(Bytes rest, Sink& out) {
   if (in_flight_.full()) return Status::full;
   head_ = codec::load<RequestHead>(rest);
   frame_left_ = static_cast<std::uint64_t>(head_.size) + codec::frame_prefix_size;
+  if (const auto step = wait_for_topic_ids(rest)) return step;
   if (!route(head_)) return Status::fault;
   observer_.on_request();
   if (state_ != State::drop) consume(rest.first(sizeof(RequestHead)), out);
   return {};
+}
+
+// A Produce that nobody answers: its client cannot be told to try again, and in its midst nobody can ask for a topic's
+// id. So as many of its topics as stand in its first bytes must be known before any of it leaves.
+RequestFilter::Step RequestFilter::wait_for_topic_ids(Bytes rest) {
+  constexpr std::size_t look_max = 48 << 10;
+  const auto* api = codec::find_api(head_.api_key);
+  if (collisions_ == nullptr || api == nullptr || api->request != &codec::produce::request ||
+      !api->served.contain(head_.api_version) || !collisions_->may_need_topic_ids())
+    return {};
+  const auto whole = std::min<std::size_t>(frame_left_, look_max);
+  const bool has_all = rest.size() >= whole;
+  auto bytes = rest.first(std::min(rest.size(), whole)).subspan(sizeof(RequestHead));
+  bool are_known = true;
+  for (const auto* message : {&codec::headers::request, api->request}) {
+    const codec::Version asked = head_.api_version;
+    const auto version = message == api->request ? asked : codec::request_header_version(*api, asked);
+    Walker walker(*message, version, frame_left_);
+    codec::Cursor in(bytes);
+    for (;;) {
+      const auto step = walker.next(in);
+      if (step.kind == Walker::Step::Kind::done) break;
+      // What is wrong with it is found when it is read.
+      if (step.kind == Walker::Step::Kind::malformed) return {};
+      if (step.kind == Walker::Step::Kind::records) in.take(step.size);
+      if (step.kind == Walker::Step::Kind::need_more || !in.good()) {
+        if (!has_all) return Status::more;
+        return are_known || !may_hold_ ? Step{} : Status::held;
+      }
+      if (step.role == codec::Role::acks && codec::load<boost::endian::big_int16_t>(step.value) != 0) return {};
+      if (step.role != codec::Role::topic_name && step.role != codec::Role::topic_id) continue;
+      BatchPlace place{{reinterpret_cast<const char*>(step.value.data()), step.value.size()}, {}, 0};
+      if (step.role == codec::Role::topic_id) std::ranges::copy(step.value, place.topic_id.emplace().bytes.begin());
+      if (!collisions_->knows(place)) are_known = false;
+    }
+    bytes = bytes.subspan(in.position());
+  }
+  return are_known || !may_hold_ ? Step{} : Status::held;
 }
 
 // Decides by a request's head how its bytes are treated and whether a response is expected.
@@ -215,7 +254,7 @@ RequestFilter::Step RequestFilter::read_entry(Bytes rest, Sink& out) {
       size = static_cast<std::uint64_t>(entry.size());
       if (entry.magic == 2) {
         if (rest.size() < sizeof(RecordBatchHeader)) return Status::more;
-        if (!rewrite(rest.first(sizeof(RecordBatchHeader)))) return Status::held;
+        if (const auto step = rewrite(rest.first(sizeof(RecordBatchHeader)))) return step;
       }
     }
   }
@@ -224,32 +263,37 @@ RequestFilter::Step RequestFilter::read_entry(Bytes rest, Sink& out) {
   return {};
 }
 
-// False: the batch has to wait where it is.
-bool RequestFilter::rewrite(Bytes bytes) {
+RequestFilter::Step RequestFilter::rewrite(Bytes bytes) {
   auto batch = codec::load<RecordBatchHeader>(bytes);
-  const mapping::ProducerId pid{batch.producer_id};
+  const Collisions::Batch facts{{batch.producer_id}, batch.producer_epoch, batch.base_sequence};
   Collisions::Outcome outcome{
-      mapper_.decide({pid, batch.producer_epoch, batch.base_sequence, batch.is_transactional(), batch.is_control()})};
+      mapper_.decide({facts.pid, facts.epoch, facts.sequence, batch.is_transactional(), batch.is_control()})};
   const BatchPlace place{topic_, topic_id_, partition_};
-  if (collisions_ != nullptr) outcome = collisions_->refine(outcome.decision, pid, place);
-  const auto& decision = outcome.decision;
-  // Without an answer nobody would be told to try again.
-  if (decision.action == mapping::Action::defer && !expects_response_ && may_hold_) return false;
-  may_hold_ = true;
+  if (collisions_ != nullptr) {
+    outcome = collisions_->refine(outcome.decision, facts, place);
+    // Without an answer nobody would be told to try again; nor would a broker judge the batch beforehand.
+    if (outcome.decision.action == mapping::Action::defer && !expects_response_ && may_hold_) {
+      if (outcome.work && collisions_->knows({{}, outcome.work->topic_id, partition_}))
+        collisions_->request_work(*outcome.work);
+      return Status::held;
+    }
+    may_hold_ = true;
+    if (expects_response_ && !collisions_->sent(outcome, facts, topic_, partition_))
+      return fail(
+          fmt::format("more than {} batches of this connection wait for their salts", WaitingBatches::size_max));
+  }
 
-  if (decision.pid != pid) codec::rewrite_producer_id(batch, decision.pid.value);
+  const auto& decision = outcome.decision;
+  if (decision.pid != facts.pid) codec::rewrite_producer_id(batch, decision.pid.value);
   if (decision.action == mapping::Action::refuse || decision.action == mapping::Action::defer)
     codec::make_refusable(batch);
-  if (decision.action == mapping::Action::defer) defer();
+  if (decision.action == mapping::Action::defer && expects_response_ && !in_flight_.empty())
+    in_flight_.back().deferred.push_back({topic_, partition_, outcome.work});
   if (decision.action != mapping::Action::pass) codec::store(bytes, batch);
-  const BatchEvent event{decision, pid, place, outcome.deferral};
+  const BatchEvent event{decision, facts.pid, place, outcome.deferral};
   observer_.on_batch(event);
   if (outcome.is_shared_chained) observer_.on_shared_chained(event, outcome.is_first);
-  return true;
-}
-
-void RequestFilter::defer() {
-  if (expects_response_ && !in_flight_.empty()) in_flight_.back().deferred.push_back({topic_, partition_});
+  return {};
 }
 
 RequestFilter::Step RequestFilter::pass(Bytes rest, Sink& out) {

@@ -94,8 +94,8 @@ class RequestFilter {
   Step pass(std::span<std::byte> rest, Sink& out);
   bool is_sane(std::span<const std::byte> head);
   bool route(const codec::RequestHead& head);
-  bool rewrite(std::span<std::byte> header);
-  void defer();
+  Step wait_for_topic_ids(std::span<std::byte> rest);
+  Step rewrite(std::span<std::byte> header);
   bool is_cut_off(const codec::Walker::Step& step) const;
   void see(const codec::Walker::Step& step);
   void consume(std::span<std::byte> bytes, Sink& out);

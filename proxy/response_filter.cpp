@@ -129,12 +129,13 @@ ResponseFilter::Step ResponseFilter::rewrite_whole(Bytes frame, Sink& out, bool 
 
 // What the proxy takes from a response, and the errors it changes in place, beside the addresses.
 codec::ErrorCode ResponseFilter::look_into(Bytes frame) {
+  if (collisions_ == nullptr) return {};
   if (!pending_->deferred.empty()) {
-    const auto appended = retry_deferred(frame, *pending_);
+    const auto appended = retry_deferred(frame, *pending_, *collisions_);
     if (!appended) return appended.error();
     if (*appended > 0) observer_.on_deferred_appended();
   }
-  if (collisions_ == nullptr || api_->response != &codec::metadata::response) return {};
+  if (api_->response != &codec::metadata::response) return {};
   return learn_topics(frame, *pending_, *collisions_);
 }
 

@@ -48,7 +48,7 @@ codec::ErrorCode walk(Bytes frame, const PendingResponse& pending, See see) {
 
 }  // namespace
 
-codec::Result<std::size_t> retry_deferred(Bytes frame, const PendingResponse& pending) {
+codec::Result<std::size_t> retry_deferred(Bytes frame, const PendingResponse& pending, Collisions& collisions) {
   std::string topic;
   std::int32_t partition = -1;
   std::size_t appended = 0;
@@ -56,13 +56,16 @@ codec::Result<std::size_t> retry_deferred(Bytes frame, const PendingResponse& pe
     if (step.role == Role::topic_name || step.role == Role::topic_id) topic = text_of(step.value);
     if (step.role == Role::partition) partition = codec::load<boost::endian::big_int32_t>(step.value);
     if (step.role != Role::error_code) return;
-    const bool is_deferred = std::ranges::any_of(pending.deferred, [&](const DeferredPartition& deferred) {
+    const auto is_meant = [&](const DeferredPartition& deferred) {
       return deferred.partition == partition && deferred.topic == topic;
-    });
-    if (!is_deferred) return;
+    };
+    const auto deferred = std::ranges::find_if(pending.deferred, is_meant);
+    if (deferred == pending.deferred.end()) return;
     const std::int16_t code = codec::load<big_int16_t>(step.value);
     if (code == 0) ++appended;
-    if (code == invalid_record) codec::store(step.value, big_int16_t(not_enough_replicas));
+    if (code != invalid_record) return collisions.forget_waiting(topic, partition);
+    codec::store(step.value, big_int16_t(not_enough_replicas));
+    if (deferred->work) collisions.request_work(*deferred->work);
   });
   if (error) return error;
   return appended;

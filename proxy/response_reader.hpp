@@ -9,9 +9,11 @@
 namespace proxy {
 
 // In a whole Produce response: the error of each deferred partition that the broker has refused (INVALID_RECORD, 87)
-// becomes NOT_ENOUGH_REPLICAS (19), which every client takes for "try again". Other errors stay. Returns how many of
-// them were appended all the same, which no broker does.
-codec::Result<std::size_t> retry_deferred(std::span<std::byte> frame, const PendingResponse& pending);
+// becomes NOT_ENOUGH_REPLICAS (19), which every client takes for "try again", and the work on its salt begins. Other
+// errors stay: the partition's batches will not come again here. Returns how many of them were appended all the same,
+// which no broker does.
+codec::Result<std::size_t> retry_deferred(std::span<std::byte> frame, const PendingResponse& pending,
+                                          Collisions& collisions);
 
 // The ids of the topics in a whole Metadata response, or their names where the version has no ids.
 codec::ErrorCode learn_topics(std::span<std::byte> frame, const PendingResponse& pending, Collisions& collisions);

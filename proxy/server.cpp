@@ -200,7 +200,7 @@ std::string Server::load_state(const std::function<bool()>& is_cancelled) {
   while (!result && !is_cancelled()) result = store_->wait_started(step);
   if (!result) return "stopped before the state topic was loaded";
   if (!result->empty()) return *result;
-  collisions_.emplace(store_->state(), *store_);
+  collisions_.emplace(store_->state(), *store_, config_.state->topic);
   context_.collisions = &*collisions_;
   context_.hold_timeout = config_.state->write_timeout;
   return {};
@@ -333,7 +333,7 @@ std::vector<Totals> Server::totals() const {
       total.null_records += counters.null_records.get();
       total.rebootstraps += counters.rebootstraps.get();
       total.nodes_left_out += counters.nodes_left_out.get();
-      for (std::size_t i = 1; i < Counters::refusals; ++i)
+      for (std::size_t i = 1; i < mapping::refusals; ++i)
         total.batches_refused[std::string(describe(static_cast<mapping::Refusal>(i)))] +=
             counters.batches_refused[i].get();
       if (!store_) continue;

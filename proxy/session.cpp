@@ -270,18 +270,33 @@ asio::awaitable<void> Session::wait_for_salt() {
 }
 
 void Session::ask_for_topic_ids() {
-  constexpr std::int16_t metadata = 3, version = 12;  // of brokers from 2.8 on
+  constexpr std::int16_t metadata = 3, version = 12;  // of brokers from 2.8 on; by id from this version on
   constexpr std::int32_t correlation_id = -1;
-  if (!collisions_ || collisions_->topics_to_ask().empty()) return;
-  codec::Writer out(true);
-  out.integer(metadata).integer(version).integer(correlation_id).classic_string("mirrorpid").no_tags();
-  out.array(collisions_->topics_to_ask().size());
-  const mapping::TopicId by_name{};
-  for (const auto& name : collisions_->topics_to_ask()) out.raw(by_name.bytes).string(name).no_tags();
-  out.integer(std::int8_t{0}).integer(std::int8_t{0}).no_tags();  // create none, no authorized operations
-  to_broker_->add_copy(out.frame());
-  in_flight_.push({.correlation_id = correlation_id, .api_key = metadata, .version = version, .is_own = true});
-  collisions_->topics_to_ask().clear();
+  if (!collisions_ || collisions_->questions().is_empty() || in_flight_.has_own()) return;
+  const auto begin = [&](std::size_t topics) {
+    codec::Writer out(true);
+    out.integer(metadata).integer(version).integer(correlation_id).classic_string("mirrorpid").no_tags();
+    out.array(topics);
+    return out;
+  };
+  const auto ask = [&](codec::Writer& out) {
+    out.integer(std::int8_t{0}).integer(std::int8_t{0}).no_tags();  // create none, no authorized operations
+    to_broker_->add_copy(out.frame());
+    in_flight_.push({.correlation_id = correlation_id, .api_key = metadata, .version = version, .is_own = true});
+  };
+  // One question each: brokers leave out the names where there are ids.
+  auto& questions = collisions_->questions();
+  if (!questions.names.empty()) {
+    auto out = begin(questions.names.size());
+    for (const auto& name : questions.names) out.raw(mapping::TopicId{}.bytes).string(name).no_tags();
+    ask(out);
+  }
+  if (!questions.ids.empty()) {
+    auto out = begin(questions.ids.size());
+    for (const auto& id : questions.ids) out.raw(id.bytes).null_string().no_tags();
+    ask(out);
+  }
+  questions = {};
 }
 
 // Closing with bytes unread makes the kernel reset the connection, and what the client has not read yet of our answers

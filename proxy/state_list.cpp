@@ -93,6 +93,7 @@ std::string Listing::read(const config::Destination& destination, const config::
       failure = std::move(sentence);
     log::debug("the reader of the state topic", {{"reason", text}});
   };
+  events.gone = [&] { failure = "the state topic was deleted while it was read"; };
   events.lost = [&](auto) { failure = "the state topic was made anew while it was read"; };
   Wake wake;
   const auto reader = StateReader::make(destination, config.topic, partitions_, wake, std::move(events), failure);

@@ -35,6 +35,12 @@ std::string StateOwner::open() {
     on_read_error(partition, offset, error, text);
   };
   events.lost = [this](auto partition) { on_lost(partition); };
+  events.gone = [this] {
+    fail(fmt::format(
+        "the state topic '{}' does not exist any more: what is known from it no longer holds; start again, and "
+        "producers that had salts get new ones, unless it is restored before",
+        config_.topic));
+  };
   std::string error;
   reader_ = StateReader::make(destination_, config_.topic, config_.partitions, wake_, std::move(events), error);
   if (!reader_) return error;
@@ -67,7 +73,9 @@ std::string StateOwner::run(const std::atomic<bool>& is_stopping) {
   return failure_;
 }
 
+// What was served until now was right; from here on nothing is known.
 void StateOwner::fail(std::string failure) {
+  state_.close();
   if (failure_.empty()) failure_ = std::move(failure);
 }
 
@@ -86,7 +94,9 @@ void StateOwner::on_record(std::int32_t partition, std::int64_t offset, mapping:
         "give mirrorpid one of its own with `state.topic`",
         offset, partition, config_.topic, applied.reason));
   refused_records_.write(is_undecodable ? log::Level::error : log::Level::warn,
-                         "a record of the state topic is left out",
+                         is_undecodable ? "a record of the state topic cannot be decoded: no new salt is given out in "
+                                          "its partition; run the newest mirrorpid everywhere"
+                                        : "a record of the state topic is left out",
                          {{"topic", config_.topic},
                           {"partition", std::to_string(partition)},
                           {"offset", std::to_string(offset)},
@@ -160,6 +170,7 @@ void StateOwner::take_finished() {
     if (hindrance == mapping::Hindrance::none) continue;
     unserved_.write(log::Level::warn, "a producer has no salt",
                     {{"reason", std::string(describe(hindrance))},
+                     {"source", cluster_ids_[identity.source.value]},
                      {"topic_id", identity.topic_id.text()},
                      {"partition", std::to_string(identity.partition)},
                      {"producer_id", std::to_string(identity.pid.value)}});

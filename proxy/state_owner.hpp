@@ -5,6 +5,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "config/config.hpp"
 #include "mapping/state.hpp"
@@ -25,9 +26,15 @@ class StateOwner {
     std::function<void()> started;
   };
 
-  StateOwner(const config::Destination& destination, const config::State& config, mapping::State& state, Wake& wake,
-             Calls calls)
-      : destination_(destination), config_(config), state_(state), wake_(wake), calls_(std::move(calls)) {}
+  // `cluster_ids` of the sources, by SourceIndex.
+  StateOwner(const config::Destination& destination, const config::State& config, mapping::State& state,
+             const std::vector<std::string>& cluster_ids, Wake& wake, Calls calls)
+      : destination_(destination),
+        config_(config),
+        state_(state),
+        cluster_ids_(cluster_ids),
+        wake_(wake),
+        calls_(std::move(calls)) {}
 
   // Until `is_stopping` (then empty), or until it has to give up: the sentence why.
   std::string run(const std::atomic<bool>& is_stopping);
@@ -52,6 +59,7 @@ class StateOwner {
   const config::Destination& destination_;
   const config::State& config_;
   mapping::State& state_;
+  const std::vector<std::string>& cluster_ids_;
   Wake& wake_;
   Calls calls_;
   std::unique_ptr<StateReader> reader_;

@@ -26,7 +26,9 @@ std::unique_ptr<StateReader> StateReader::make(const config::Destination& destin
   set(conf, "fetch.error.backoff.ms", "100");
   rd_kafka_conf_set_opaque(conf.get(), reader.get());
   rd_kafka_conf_set_error_cb(conf.get(), [](rd_kafka_t*, int code, const char* text, void* self) {
-    static_cast<StateReader*>(self)->events_.error(-1, -1, static_cast<rd_kafka_resp_err_t>(code), text);
+    auto& that = *static_cast<StateReader*>(self);
+    if (code == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART && that.ends_) that.ends_->doubt_topic();
+    that.events_.error(-1, -1, static_cast<rd_kafka_resp_err_t>(code), text);
   });
   reader->client_ = make_client(RD_KAFKA_CONSUMER, std::move(conf), error);
   if (!reader->client_) return nullptr;
@@ -67,6 +69,7 @@ void StateReader::read_to_end(std::int32_t number) {
 bool StateReader::poll(int records_max) {
   rd_kafka_poll(client_.get(), 0);
   for (const auto& answer : ends_->take_answers()) on_answer(answer);
+  if (ends_->is_topic_gone()) events_.gone();
   for (int i = 0; i < records_max; ++i) {
     const KafkaMessage message(rd_kafka_consume_queue(queue_.get(), 0));
     if (!message) return false;

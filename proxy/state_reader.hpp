@@ -30,6 +30,7 @@ class StateReader {
     std::function<void(std::int32_t partition, std::int64_t offset, rd_kafka_resp_err_t error, std::string text)> error;
     // The partition is read from its beginning once more: it is shorter than what was read.
     std::function<void(std::int32_t partition)> lost;
+    std::function<void()> gone;  // the topic does not exist any more
   };
 
   // Nothing: librdkafka does not want to, and `error` says why. `wake` is notified when there is something to poll.

@@ -21,6 +21,12 @@ mapping::StateSettings settings_of(const config::State& config) {
   return settings;
 }
 
+std::vector<std::string> cluster_ids_of(const std::vector<mapping::Source>& sources) {
+  std::vector<std::string> ids;
+  for (const auto& source : sources) ids.push_back(source.cluster_id);
+  return ids;
+}
+
 }  // namespace
 
 StateStore::StateStore(const config::Destination& destination, const config::State& config,
@@ -28,6 +34,7 @@ StateStore::StateStore(const config::Destination& destination, const config::Sta
     : destination_(destination),
       config_(config),
       on_failure_(std::move(on_failure)),
+      cluster_ids_(cluster_ids_of(sources)),
       state_(settings_of(config), std::move(sources)) {}
 
 StateStore::~StateStore() {
@@ -101,7 +108,7 @@ std::string StateStore::prepare_topic() {
 void StateStore::run() {
   auto failure = prepare_topic();
   if (failure.empty()) {
-    StateOwner owner(destination_, config_, state_, wake_,
+    StateOwner owner(destination_, config_, state_, cluster_ids_, wake_,
                      {[this] { return take_requests(); },
                       [this](const Status& status) {
                         auto registrations = state_.registrations();

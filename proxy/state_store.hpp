@@ -80,6 +80,7 @@ class StateStore {
   const config::Destination& destination_;
   const config::State& config_;
   std::function<void()> on_failure_;
+  std::vector<std::string> cluster_ids_;
   mapping::State state_;
   Wake wake_;
   std::atomic<bool> is_stopping_ = false;

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include "tests/config/files.hpp"
 
 using namespace config;
@@ -84,6 +86,8 @@ TEST_CASE("the state topic's keys are checked") {
         Lines{"m.yaml:2:31: '0' is no number from 1 to 10000",
               "m.yaml:2:49: '1' is no duration: a number with ms, s, m or h, as in 250ms or 10s"});
   CHECK(problems(with("state: off", "state: {topic: a/b, producer_id_expiration: 3h}")).size() == 2);
+  for (const auto* topic : {"__consumer_offsets", "__cluster_metadata", ".."})
+    CHECK(problems(with("state: off", fmt::format("state: {{topic: {}}}", topic))).size() == 1);
 }
 
 TEST_CASE("the state topic's keys arrive, and have defaults") {

@@ -89,12 +89,17 @@ class Collisions(unittest.TestCase):
                 for load in loads_of_every_client(cluster_id, self.topic, [proxy])
             ]
             finish(loads)
+            log = proxy.log()
         judged = self.judge()
         judged.assert_all(*loads)
         self.assertEqual(len(judged.mapped_ids()), 2 * len(CLIENTS) * len(PIDS) * PARTITIONS)
         # One of the two keeps its ids but for those past 31 bits; the other one keeps none.
         owners = {judged.state.owner_of(REGION, partition) for partition in range(collisions.STATE_PARTITIONS)}
         self.assertEqual(len(owners), 1)
+        (warning,) = [line for line in log.splitlines() if "sources share a region" in line]
+        (salted,) = {FIRST, SECOND} - owners
+        self.assertRegex(warning, f"owner=.*{owners.pop()}.* salted=.*{salted}")
+        owners = {judged.state.owner_of(REGION, 0)}
         natural = set(judged.mapped_ids()) - judged.salted()
         self.assertEqual(len(natural), len(CLIENTS) * (len(PIDS) - 1) * PARTITIONS)
         self.assertEqual({identity.cluster_id for identity in natural}, owners)

@@ -141,8 +141,10 @@ class Faults(unittest.TestCase):
             victim = max((2, 3), key=leaders.count)
             self.wait_for_a_moment(loads)
             cluster.kill(victim)
+            refusals = sum(load.refusals for load in loads)
             try:
                 self.wait_for_more(loads)
+                self.assertGreater(sum(load.refusals for load in loads), refusals)
             finally:
                 cluster.start(victim)
             self.wait_for_more(loads)

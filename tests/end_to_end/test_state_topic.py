@@ -120,10 +120,6 @@ def is_gone(topic):
     return all(cluster.metadata(topic, node)["error_code"] == UNKNOWN_TOPIC for node in cluster.nodes)
 
 
-def has_coordinator(connection):
-    return connection.call("FindCoordinator", 3, {"key": "group"})["error_code"] == 0
-
-
 def topic_configs(topic):
     with cluster.connect() as connection:
         question = {"resources": [{"resource_type": TOPIC, "resource_name": topic, "configuration_keys": None}]}
@@ -241,12 +237,17 @@ class Refusals(StateTopicCase):
         write(self.topic, {p: [registration(LONE, region_of(LONE), 3, p)] for p in range(4)})
         self.assertIn("had 3 partitions when", self.refusal(self.proxy()))
 
-    def test_a_name_that_a_broker_owns(self):
-        with cluster.connect() as connection:  # makes the topic, compacted and with one partition
-            wait_until(lambda: has_coordinator(connection), START_SECONDS, "the topic of groups")
-        line = self.refusal(self.proxy(topic="__consumer_offsets", partitions=1))
-        self.assertIn("does not take '__consumer_offsets'", line)
+    def test_a_name_that_brokers_do_not_take(self):
+        cluster.create_topic("a_name_of_a_state")  # in metrics it would be the same
+        line = self.refusal(self.proxy(topic="a.name.of.a.state"))
+        self.assertIn("does not take 'a.name.of.a.state'", line)
         self.assertIn("state.topic", line)
+
+    def test_a_name_that_brokers_keep_for_themselves_is_refused_before_anything_is_made(self):
+        proxy = self.proxy(topic="__consumer_offsets")
+        proxy.launch(fresh_ports=True)
+        log = proxy.wait_for_end(START_SECONDS, exit_code=2)
+        self.assertIn("'__consumer_offsets' is a name that brokers keep for themselves", log)
 
     def test_a_record_that_cannot_be_decoded(self):
         cluster.create_topic(self.topic, 4, configs={"cleanup.policy": "compact"})
@@ -339,10 +340,12 @@ class Loading(StateTopicCase):
 
         sources = [Source("a", FIRST), Source("b", SECOND)]
         with self.proxy(*sources, partitions=self.PARTITIONS) as proxy:
-            (line,) = [line for line in proxy.stop().splitlines() if "the state topic is loaded" in line]
+            log = proxy.stop()
+            (line,) = [line for line in log.splitlines() if "the state topic is loaded" in line]
             print(f"\n{line}")
             listed = self.list(proxy)["assignments"]
         self.assertIn(f" salted={count} ", line)
+        self.assertLess(log.index("the state topic is loaded"), log.index("serving listeners="))
         self.assertLess(int(line.rpartition("milliseconds=")[2]), 120_000)
         self.assertEqual(len(listed), count)
         self.assertEqual(sum(end_offsets(self.topic).values()), count + 2 * self.PARTITIONS)
@@ -388,10 +391,19 @@ class Following(StateTopicCase):
         with self.proxy() as proxy:
             records = [(b"\x7f\0unknown", b"x"), (b"\0\3too short", b"x"), collision(b"T" * 16, 0, "nobody", 1, 2)]
             write(self.topic, {1: records})
-            wait_until(lambda: log_lines(proxy, "is left out") == 2, START_SECONDS, "the records to be read")
+            wait_until(lambda: log_lines(proxy, "is left out") == 1, START_SECONDS, "the records to be read")
+            wait_until(lambda: log_lines(proxy, "cannot be decoded") == 1, START_SECONDS, "the broken one, too")
             log = proxy.stop()
         self.assertIn("partition=1 offset=2", log)  # the registration is 0, and what is unknown is skipped in silence
         self.assertIn("partition=1 offset=3", log)
+
+    def test_a_topic_that_is_deleted_ends_the_proxy(self):
+        proxy = self.proxy()
+        with proxy:
+            with cluster.connect(cluster.controllers[0]) as connection:
+                connection.call("DeleteTopics", 4, {"topic_names": [self.topic]})
+            log = proxy.wait_for_end(START_SECONDS, exit_code=1)
+        self.assertIn("does not exist any more", log)
 
     def test_a_topic_that_is_made_anew_ends_the_proxy(self):
         proxy = self.proxy()
@@ -403,7 +415,7 @@ class Following(StateTopicCase):
             cluster.create_topic(self.topic, 4, configs={"cleanup.policy": "compact"})
             write(self.topic, {p: [(b"\x7f\0unknown", b"x")] for p in range(4)})
             log = proxy.wait_for_end(START_SECONDS, exit_code=1)
-        self.assertIn("is shorter than what was read of it", log)
+        self.assertRegex(log, "is shorter than what was read of it|does not exist any more")
 
 
 def log_lines(proxy, text):

@@ -132,7 +132,9 @@ TEST_CASE("unknown types are skipped and counted; what cannot be decoded or brea
   CHECK(apply(state, key_of(b, 5), value, 1 - home) == Applied::Kind::refused);
   CHECK(apply(state, key_of(d, 5), value, home) == Applied::Kind::refused);
   CHECK(apply(state, key_of(b, -5), value, home) == Applied::Kind::refused);
+  CHECK(apply(state, key_of(b, 5), CollisionValue{0, a.cluster_id, noon}, home) == Applied::Kind::refused);
   const ClaimKey claim{topic(1), 0, {}};
+  CHECK(apply(state, claim, ClaimValue{b.cluster_id, {5}, 0, noon}, home) == Applied::Kind::refused);
   CHECK(apply(state, claim, ClaimValue{b.cluster_id, {5}, 1, noon}, 1 - home) == Applied::Kind::refused);
   CHECK(apply(state, claim, ClaimValue{d.cluster_id, {5}, 1, noon}, home) == Applied::Kind::refused);
   CHECK(apply(state, claim, ClaimValue{b.cluster_id, {-5}, 1, noon}, home) == Applied::Kind::refused);
@@ -140,6 +142,45 @@ TEST_CASE("unknown types are skipped and counted; what cannot be decoded or brea
   CHECK(state.counts().records == 0);
   CHECK(state.counts().claims == 0);
   check_natural(proxy.decide(identity(0, 5)), shared, 5);
+}
+
+TEST_CASE("where a record cannot be decoded who has a salt keeps it, and nobody gets a new one") {
+  PlainLog log(1);
+  PlainProxy proxy(log, {a, b}, noon, counting());
+  proxy.settle();
+  check_salted(proxy.serve(identity(1, 5)), slot(1, 5));
+  REQUIRE(apply_bytes(proxy.state(), {std::byte{0}, std::byte{3}}, std::nullopt) == Applied::Kind::undecodable);
+  check_salted(proxy.decide(identity(1, 5)), slot(1, 5));
+  check_natural(proxy.decide(identity(0, 6)), shared, 6);
+  check_hindered(proxy.serve(identity(1, 6)), Hindrance::undecodable);
+  const auto size = log.size();
+  proxy.state().work_on(identity(1, 6), proxy.now());
+  proxy.settle();
+  CHECK(log.size() == size);
+}
+
+TEST_CASE("a state that is closed serves nobody, also not from what sessions remember") {
+  PlainLog log(1);
+  PlainProxy proxy(log, {a, b}, noon, counting());
+  proxy.settle();
+  LastHit last;
+  check_salted(proxy.serve(identity(1, 5)), slot(1, 5));
+  check_salted(proxy.state().decide(identity(1, 5), noon, last), slot(1, 5));
+  proxy.state().close();
+  CHECK_FALSE(proxy.state().is_undisputed({0}));
+  check_hindered(proxy.state().decide(identity(1, 5), noon, last), Hindrance::not_loaded);
+  CHECK(proxy.state().see_chained(topic(1), 0, {-7}).kind == Chained::refused);
+}
+
+TEST_CASE("a state holds nothing until a salt is asked for") {
+  PlainLog log(1);
+  PlainProxy proxy(log, {a, b}, noon, counting());
+  proxy.settle();
+  CHECK(proxy.state().holds_nothing());
+  proxy.state().work_on(identity(1, 5), noon);
+  CHECK_FALSE(proxy.state().holds_nothing());
+  proxy.settle();
+  CHECK_FALSE(proxy.state().holds_nothing());
 }
 
 TEST_CASE("of two salts for a live identity the last counts, and it is counted") {

@@ -131,6 +131,9 @@ TEST_CASE("when no attempt finds a slot that is an error, and nothing is written
   CHECK(finished[0].identity == identity(2, 5));
   CHECK(finished[0].hindrance == Hindrance::exhausted);
   CHECK_FALSE(is_retriable(finished[0].hindrance));
+  check_hindered(proxy.decide(identity(2, 5)), Hindrance::exhausted);  // and not a retry for ever
+  proxy.wait(minutes(2));
+  CHECK(proxy.decide(identity(2, 5)).kind == Verdict::Kind::needs_work);
   CHECK(log.size() == size);
 }
 

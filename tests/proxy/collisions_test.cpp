@@ -38,7 +38,7 @@ class Shared {
   Shared()
       : plain_(log_, {mapping::a, mapping::b}, std::chrono::floor<mapping::Duration>(std::chrono::system_clock::now())),
         store_(destination_, config_, {mapping::a, mapping::b}),
-        context{plain_.state(), store_, {}} {
+        context(plain_.state(), store_, "__mirror_state") {
     plain_.settle();
   }
   void settle(const mapping::Identity& identity) { plain_.serve(identity); }
@@ -59,8 +59,8 @@ struct Session {
   Session(Shared& shared, mapping::SourceIndex source)
       : collisions(shared.context, source), connection({.region = mapping::shared.value, .collisions = &collisions}) {}
 
-  support::SeenBatch send(std::int64_t pid, std::int16_t version, std::int16_t acks = -1) {
-    sent = connection.send(support::produce(version, support::batch({.pid = pid}), acks));
+  support::SeenBatch send(std::int64_t pid, std::int16_t version, std::int32_t sequence = 0) {
+    sent = connection.send(support::produce(version, support::batch({.pid = pid, .sequence = sequence})));
     REQUIRE(sent.status == Status::more);
     return connection.observer.batches.back();
   }
@@ -117,7 +117,7 @@ TEST_CASE("the owner's producers are mapped at once, and no topic id is asked fo
   const auto seen = session.send(5, by_name);
   CHECK(seen.action == Action::map);
   CHECK(seen.pid_after == mapping::layout::pack(mapping::shared, {5}).value);
-  CHECK(session.collisions.topics_to_ask().empty());
+  CHECK(session.collisions.questions().is_empty());
 }
 
 TEST_CASE("a batch without a salt is made refusable and deferred; with one it is mapped to its slot") {
@@ -143,10 +143,20 @@ TEST_CASE("a topic that is named is deferred until its id is known, which is ask
   shared.settle(identity(5));
   CHECK(session.send(5, by_name).deferral == Deferral::no_topic_id);
   CHECK(session.send(5, by_name).deferral == Deferral::no_topic_id);
-  CHECK(session.collisions.topics_to_ask() == std::set<std::string>{"orders"});
+  CHECK(session.collisions.questions().names == std::set<std::string>{"orders"});
 
   session.collisions.learn("orders", orders());
   CHECK(session.send(5, by_name).action == Action::map);
+}
+
+TEST_CASE("a topic's new id is known to every session as soon as one has heard of it") {
+  Shared shared;
+  Session session(shared, other), another(shared, other);
+  shared.settle(identity(5));
+  session.collisions.learn("orders", orders());
+  CHECK(session.send(5, by_name).action == Action::map);
+  another.collisions.learn("orders", mapping::topic(9));
+  CHECK(session.send(5, by_name).deferral == Deferral::no_record);
 }
 
 TEST_CASE("topic ids are learnt from a Metadata answer that passes, unchanged and cut anywhere") {
@@ -161,16 +171,18 @@ TEST_CASE("topic ids are learnt from a Metadata answer that passes, unchanged an
   }
 }
 
-TEST_CASE("a topic in a Metadata answer without ids is asked for, by a source that needs it") {
+TEST_CASE("a topic in a Metadata answer without ids is asked for anew, by a source that needs it") {
   Shared shared;
   Session in_need(shared, other), owning(shared, owner);
+  in_need.collisions.learn("orders", orders());
   for (auto* session : {&in_need, &owning}) {
     session->connection.expect(support::correlation, metadata, 9);
     const auto response = metadata_response(9, {});
     CHECK(session->connection.receive(response).bytes == response);
   }
-  CHECK(in_need.collisions.topics_to_ask() == std::set<std::string>{"orders"});
-  CHECK(owning.collisions.topics_to_ask().empty());
+  CHECK(in_need.collisions.questions().names == std::set<std::string>{"orders"});
+  CHECK(owning.collisions.questions().is_empty());
+  CHECK(in_need.send(5, by_name).deferral == Deferral::no_topic_id);
 }
 
 TEST_CASE("the answer to a question of the proxy's own is learnt from and goes no further") {
@@ -205,10 +217,62 @@ TEST_CASE("a broker that appends a deferred batch all the same is told of") {
   CHECK(session.connection.observer.deferred_appended == 1);
 }
 
-TEST_CASE("a batch that nobody answers is held, and leaves with its salt") {
+TEST_CASE("what waits goes to another broker when the answer is not 87, and keeps nobody up") {
   Shared shared;
   Session session(shared, other);
-  const auto request = support::produce(by_id, support::batch({.pid = 5}), 0);
+  session.collisions.learn("orders", orders());
+  session.send(5, by_name, 0);
+  shared.settle(identity(5));
+  CHECK(session.send(5, by_name, 1).deferral == Deferral::behind_another);
+  constexpr std::int16_t not_leader = 6;
+  session.connection.receive(produce_response({{3, not_leader}}));
+  CHECK(session.send(5, by_name, 1).action == Action::map);
+}
+
+TEST_CASE("nothing of a producer passes before its first batch that was told to come again") {
+  Shared shared;
+  Session session(shared, other);
+  CHECK(session.send(5, by_id, 0).deferral == Deferral::no_record);
+  CHECK(session.send(5, by_id, 1).deferral == Deferral::no_record);
+  shared.settle(identity(5));
+  shared.settle(identity(6));
+  CHECK(session.send(5, by_id, 2).deferral == Deferral::behind_another);
+  CHECK(session.send(6, by_id, 9).action == Action::map);  // of another producer
+  CHECK(session.send(5, by_id, 1).deferral == Deferral::behind_another);
+  CHECK(session.send(5, by_id, 0).action == Action::map);
+  CHECK(session.send(5, by_id, 2).deferral == Deferral::behind_another);
+  CHECK(session.send(5, by_id, 3).deferral == Deferral::behind_another);
+  for (const auto sequence : {1, 2, 3, 4}) CHECK(session.send(5, by_id, sequence).action == Action::map);
+}
+
+TEST_CASE("a batch that does not come back is forgotten after a while") {
+  WaitingBatches waiting;
+  const WaitingBatches::Producer producer{"orders", 3, {5}};
+  const WaitingBatches::Clock::time_point start{};
+  REQUIRE(waiting.add(producer, {0, 0}, start));
+  CHECK(waiting.is_behind_another(producer, {0, 1}, start + WaitingBatches::patience));
+  REQUIRE(waiting.add(producer, {0, 0}, start + WaitingBatches::patience));  // it came again
+  CHECK(waiting.is_behind_another(producer, {0, 1}, start + 2 * WaitingBatches::patience));
+  CHECK_FALSE(
+      waiting.is_behind_another(producer, {0, 1}, start + 2 * WaitingBatches::patience + std::chrono::seconds(1)));
+  CHECK(waiting.is_empty());
+}
+
+TEST_CASE("no more batches wait than are kept in order") {
+  WaitingBatches waiting;
+  const WaitingBatches::Clock::time_point start{};
+  for (std::size_t i = 0; i < WaitingBatches::size_max; ++i)
+    REQUIRE(waiting.add({"orders", 3, {5}}, {static_cast<std::int16_t>(i % 7), static_cast<std::int32_t>(i)}, start));
+  CHECK(waiting.add({"orders", 3, {5}}, {0, 0}, start));
+  CHECK_FALSE(waiting.add({"orders", 3, {6}}, {0, 0}, start));
+}
+
+TEST_CASE("a batch that nobody answers is held, and leaves with its salt") {
+  const auto version = GENERATE(by_name, by_id);
+  Shared shared;
+  Session session(shared, other);
+  session.collisions.learn("orders", orders());
+  const auto request = support::produce(version, support::batch({.pid = 5}), 0);
   auto outcome = session.connection.send(request);
   CHECK(outcome.status == Status::held);
   CHECK(session.connection.observer.batches.empty());
@@ -219,9 +283,29 @@ TEST_CASE("a batch that nobody answers is held, and leaves with its salt") {
   CHECK(session.connection.observer.batches.back().action == Action::map);
 }
 
+TEST_CASE("nothing of a request that nobody answers leaves before its topics are known, cut anywhere") {
+  const auto version = GENERATE(by_name, by_id);
+  const auto request = support::produce(version, support::batch({.pid = 5}), 0);
+  for (const auto piece : piece_sizes()) {
+    Shared shared;
+    Session session(shared, other);
+    shared.settle(identity(5));
+    auto outcome = session.connection.send(request, piece);
+    REQUIRE(outcome.status == Status::held);
+    CHECK(outcome.bytes.empty());
+    CHECK(session.connection.requests.is_at_frame_boundary());
+    CHECK(session.collisions.questions().names.size() + session.collisions.questions().ids.size() == 1);
+    session.collisions.learn("orders", orders());
+    outcome = session.connection.send(request, piece);
+    CHECK(outcome.status == Status::more);
+    CHECK(session.connection.observer.batches.back().action == Action::map);
+  }
+}
+
 TEST_CASE("a batch that nobody answers and that may be held no longer is made refusable") {
   Shared shared;
   Session session(shared, other);
+  session.collisions.learn("orders", orders());
   const auto request = support::produce(by_id, support::batch({.pid = 5}), 0);
   const auto held = session.connection.send(request);
   REQUIRE(held.status == Status::held);
@@ -230,6 +314,28 @@ TEST_CASE("a batch that nobody answers and that may be held no longer is made re
   CHECK(session.connection.send(rest).status == Status::more);
   CHECK(session.connection.observer.batches.back().action == Action::defer);
   CHECK(session.connection.send(request).status == Status::held);  // the next one waits again
+}
+
+TEST_CASE("whatever is sent into the state topic is refused, by its name and by its id") {
+  Shared shared;
+  Session session(shared, owner);
+  const auto pid = GENERATE(std::int64_t{-1}, std::int64_t{5}, std::int64_t{-7});
+  shared.context.state_topic.learn(orders());
+  const auto seen = session.send(pid, by_id);
+  CHECK(seen.action == Action::refuse);
+  CHECK(seen.refusal == mapping::Refusal::state_topic);
+  CHECK(seen.pid_after < 0);
+  CHECK(StateTopicName("orders").is("orders"));
+  CHECK_FALSE(StateTopicName("orders").is(mapping::TopicId{}));
+}
+
+TEST_CASE("a chained id by name passes at once where nobody has a salt") {
+  Shared shared;
+  Session session(shared, other);
+  const auto chained = mapping::layout::pack({7}, {5}).value;
+  CHECK(session.send(chained, by_name).action == Action::pass);
+  shared.settle(identity(5));
+  CHECK(session.send(chained, by_name).deferral == Deferral::no_topic_id);
 }
 
 TEST_CASE("a chained id that is also a source's own passes, is counted each time, and is news once") {
