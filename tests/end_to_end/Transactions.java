@@ -4,6 +4,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Properties;
 import java.util.Set;
+import java.util.concurrent.ExecutionException;
 import org.apache.kafka.clients.admin.AbortTransactionSpec;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.ListTransactionsOptions;
@@ -13,6 +14,7 @@ import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.errors.ConcurrentTransactionsException;
 import org.apache.kafka.common.errors.InvalidProducerEpochException;
 import org.apache.kafka.common.errors.ProducerFencedException;
 
@@ -140,8 +142,18 @@ public class Transactions {
       for (var state : admin.describeProducers(List.of(partition)).partitionResult(partition).get().activeProducers())
         if (state.producerId() == active.producerId())
           System.out.println("open " + state.currentTransactionStartOffset().isPresent());
-      admin.fenceProducers(List.of(id)).all().get();
-      System.out.println("refenced " + admin.fenceProducers(List.of(id)).producerId(id).get());
+      System.out.println("refenced " + fenceWith(admin));
+    }
+  }
+
+  /** The first call ends the transaction, and until it has ended older clients are told to come back. */
+  static long fenceWith(Admin admin) throws Exception {
+    for (;;) {
+      try {
+        return admin.fenceProducers(List.of(id)).producerId(id).get();
+      } catch (ExecutionException error) {
+        if (!(error.getCause() instanceof ConcurrentTransactionsException)) throw error;
+      }
     }
   }
 
