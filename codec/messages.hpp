@@ -170,6 +170,18 @@ inline constexpr Field response_fields[] = {
 inline constexpr Message response{"FindCoordinatorResponse", 10, {0, 6}, 3, response_fields};
 }  // namespace find_coordinator
 
+namespace sasl_handshake {  // 17
+inline constexpr Field request_fields[] = {{"Mechanism", Type::string, {}, Role::mechanism}};
+inline constexpr Message request{"SaslHandshakeRequest", 17, {0, 1}, never_flexible, request_fields};
+
+inline constexpr Field mechanism[] = {{"", Type::string}};
+inline constexpr Field response_fields[] = {
+    {"ErrorCode", Type::int16, {}, Role::error_code},
+    {"Mechanisms", Type::scalars, {}, Role::none, mechanism},
+};
+inline constexpr Message response{"SaslHandshakeResponse", 17, {0, 1}, never_flexible, response_fields};
+}  // namespace sasl_handshake
+
 namespace api_versions {  // 18
 inline constexpr Field api[] = {
     {"ApiKey", Type::int16, {}, Role::api_key},
@@ -317,7 +329,7 @@ struct Api {
   Versions served;          // what clients may speak: the ApiVersions answer is clamped to it
   const Message* request;   // read in every served version; nothing: requests pass as opaque bytes
   const Message* response;  // nothing: responses pass as opaque bytes
-  Versions response_read;   // versions whose response has something to rewrite
+  Versions response_read;   // versions whose response has something to rewrite, or to be known
   Version flexible_since;   // of both headers, but for the response header of ApiVersions
 };
 
@@ -326,6 +338,7 @@ inline constexpr std::array apis = {
     Api{1, "Fetch", {0, 18}, nullptr, &fetch::response, {16, 18}, 12},
     Api{3, "Metadata", {0, 13}, nullptr, &metadata::response, {0, 13}, 9},
     Api{10, "FindCoordinator", {0, 6}, nullptr, &find_coordinator::response, {0, 6}, 3},
+    Api{17, "SaslHandshake", {0, 1}, &sasl_handshake::request, &sasl_handshake::response, {0, 1}, never_flexible},
     Api{18, "ApiVersions", {0, 5}, nullptr, &api_versions::response, {0, 5}, 3},
     Api{55, "DescribeQuorum", {0, 2}, nullptr, &describe_quorum::response, {2, 2}, 0},
     Api{60, "DescribeCluster", {0, 2}, nullptr, &describe_cluster::response, {0, 2}, 0},

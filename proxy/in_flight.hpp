@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "codec/schema.hpp"
+#include "proxy/sasl_tokens.hpp"
 
 namespace proxy {
 
@@ -19,21 +20,24 @@ struct DeferredPartition {
 
 // A request whose response has still to begin: a response does not say what it answers.
 struct PendingResponse {
-  std::int32_t correlation_id;
-  std::int16_t api_key;
-  codec::Version version;
-  bool is_local = false;  // the proxy answers it itself, when its turn comes
-  bool is_own = false;    // the proxy asked it itself: the response goes no further
+  std::int32_t correlation_id = 0;
+  std::int16_t api_key = -1;
+  codec::Version version = -1;
+  bool is_local = false;             // the proxy answers it itself, when its turn comes
+  bool is_own = false;               // the proxy asked it itself: the response goes no further
+  bool is_token = false;             // no request at all but a bare SASL token, and so will be the answer
+  bool may_stay_unanswered = false;  // of a token
   std::vector<DeferredPartition> deferred = {};
 };
 
 // Brokers answer each connection in order, and clients rely on it, so pending responses form a queue. A request that
-// gets no response (Produce with acks 0) never enters it.
+// gets no response (Produce with acks 0) never enters it. Bare SASL tokens do, though the last one may get none.
 class InFlight {
  public:
   explicit InFlight(std::size_t size_max) : size_max_(size_max) {}
 
-  bool full() const { return queue_.size() >= size_max_; }
+  // Whether a further request has to wait: for an answer to others, or for that to the handshake before it.
+  bool full() const { return queue_.size() >= size_max_ || tokens.awaits_answer(); }
   bool empty() const { return queue_.empty(); }
   std::size_t size() const { return queue_.size(); }
   void push(PendingResponse pending) { queue_.push_back(std::move(pending)); }
@@ -45,6 +49,14 @@ class InFlight {
     return front;
   }
   void pop_back() { queue_.pop_back(); }
+  // The first that is no token; nothing where there is none.
+  const PendingResponse* first_request() const {
+    for (const auto& pending : queue_)
+      if (!pending.is_token) return &pending;
+    return nullptr;
+  }
+
+  SaslTokens tokens;
 
  private:
   std::deque<PendingResponse> queue_;

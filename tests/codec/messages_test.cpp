@@ -174,7 +174,7 @@ TEST_CASE("what the proxy serves of an API is what its tables describe, and its 
 
 TEST_CASE("every version whose response names an address is read, and no other needs to be") {
   for (const auto& api : apis) {
-    if (api.response == &api_versions::response) continue;
+    if (api.response == &api_versions::response || api.response == &sasl_handshake::response) continue;
     for (auto version = api.served.first; version <= api.served.last; ++version) {
       const auto names_host = [&](auto& self, std::span<const Field> fields) -> bool {
         return std::ranges::any_of(fields, [&](const Field& field) {

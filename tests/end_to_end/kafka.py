@@ -73,12 +73,13 @@ class Cluster:
     `extra` holds broker properties. Topics come from create_topic only. Everything lies in a temporary directory that
     goes away with the cluster."""
 
-    def __init__(self, version, nodes=1, cluster_id=None, extra=None, controllers=1):
+    def __init__(self, version, nodes=1, cluster_id=None, extra=None, controllers=1, format_arguments=()):
         self.version = version
         self.nodes = range(1, nodes + 1)
         self.cluster_id = cluster_id or random_cluster_id()
         self.controllers = range(1, controllers + 1)
         self.extra = extra or {}
+        self.format_arguments = format_arguments  # of StorageTool
         self.directory = None
         self._ports = {}
         self._controller_ports = {}
@@ -180,7 +181,7 @@ class Cluster:
         server = [*run, "kafka.Kafka", str(self._properties_path(node))]
         if with_format:
             tool = [*run, "kafka.tools.StorageTool", "format", "-t", self.cluster_id]
-            tool += ["-c", str(self._properties_path(node))]
+            tool += ["-c", str(self._properties_path(node)), *self.format_arguments]
             # Both in one child, so that all nodes format at the same time and the pid is the broker's in the end.
             shell = 'n=$1; shift; "${@:1:n}" && exec "${@:n+1}"'
             server = ["bash", "-c", shell, "bash", str(len(tool)), *tool, *server]
