@@ -36,8 +36,12 @@ class InFlight {
  public:
   explicit InFlight(std::size_t size_max) : size_max_(size_max) {}
 
-  // Whether a further request has to wait: for an answer to others, or for that to the handshake before it.
-  bool full() const { return queue_.size() >= size_max_ || tokens.awaits_answer(); }
+  // Whether a further request has to wait: for an answer to others, or for that to the handshake before it. A token
+  // that may stay unanswered has a place of its own, or the request behind it could wait for ever.
+  bool full() const {
+    return queue_.size() >= size_max_ + (awaits_optional_answer() ? 1 : 0) || tokens.awaits_answer();
+  }
+  bool awaits_optional_answer() const { return !empty() && front().may_stay_unanswered; }
   bool empty() const { return queue_.empty(); }
   std::size_t size() const { return queue_.size(); }
   void push(PendingResponse pending) { queue_.push_back(std::move(pending)); }

@@ -121,6 +121,8 @@ RequestFilter::Step RequestFilter::read_token(Bytes rest) {
           "mechanism: only of PLAIN, OAUTHBEARER, SCRAM and GSSAPI");
     case SaslTokens::Next::token: break;
   }
+  if (in_flight_.awaits_optional_answer())
+    return fail("a SASL token that did not wait for the answer to the one before");
   is_authenticating_ = true;
   head_ = {};
   frame_left_ = static_cast<std::uint64_t>(size) + codec::frame_prefix_size;

@@ -101,7 +101,7 @@ class OneNode(TopologyCase):
         cls.enterClassContext(cls.cluster)
 
     def tearDown(self):
-        if not self.cluster.is_running(1):
+        if not self.cluster.is_running(1):  # a test has failed
             self.cluster.start(1)
 
     def test_a_connection_that_the_broker_ends_because_it_is_idle_ends_for_the_client(self):
@@ -114,50 +114,41 @@ class OneNode(TopologyCase):
                 client.close()
             self.assertNotIn("left requests unanswered", proxy.log())
 
-    def test_a_cluster_that_is_down_at_the_start_is_awaited_by_a_proxy_that_serves(self):
-        self.cluster.create_topic("late")
-        self.cluster.kill(1)
-        with Proxy(self.cluster.bootstrap) as proxy:
-            self.assertEqual(proxy.ask("/livez")[0], 200)
-            self.assertEqual(proxy.ask("/readyz")[0], 503)
-            self.assert_closed(self.connect(proxy))
-            self.assert_closed(self.connect(proxy, 1))
-            for text in ("node=bootstrap", "node=1"):
-                lines = [line for line in proxy.log().splitlines() if "cannot be reached" in line and text in line]
-                self.assertTrue(lines, text)
-            self.assertFalse(proxy.is_ready())
-            self.cluster.start(1)
-            proxy.wait_ready()
-            self.assert_produces(proxy, "late")
-            self.assert_produces(proxy, "late", 1)
-
-    def test_with_a_state_topic_nobody_is_let_in_before_that_is_loaded(self):
-        self.cluster.create_topic("late-state")
-        self.cluster.kill(1)
+    def test_an_outage_is_outlived_by_a_proxy_that_was_there_and_by_those_that_start_in_it(self):
+        self.cluster.create_topic("outage")
+        bootstrap = self.cluster.bootstrap
         state = {"topic": "__mirror_state_late", "partitions": 4, "replication_factor": 1}
-        proxy = Proxy(self.cluster.bootstrap, state=state)
-        self.addCleanup(proxy.close)
-        proxy.launch(fresh_ports=True)
-        wait_until(lambda: "the state topic is not there yet" in proxy.log(), SECONDS, "the proxy to say that it waits")
-        self.assertEqual(proxy.ask("/livez")[0], 200)
-        self.assertEqual(proxy.ask("/readyz")[0], 503)
-        self.assertTrue(self.is_refused(proxy))
-        self.cluster.start(1)
-        proxy.wait_ready()
-        self.assert_produces(proxy, "late-state")
-        self.assert_produces(proxy, "late-state", 1)
-        proxy.stop()
-
-    def test_a_cluster_that_goes_and_comes_back_is_found_again(self):
-        self.cluster.create_topic("back")
-        with Proxy(self.cluster.bootstrap) as proxy:
-            proxy.wait_ready()
-            self.assert_produces(proxy, "back", 1)
+        stateful = Proxy(bootstrap, state=state)
+        self.addCleanup(stateful.close)
+        with Proxy(bootstrap) as before:
+            before.wait_ready()
+            self.assert_produces(before, "outage", 1)
             self.cluster.kill(1)
-            self.assert_closed(self.connect(proxy, 1))
-            self.cluster.start(1)
-            self.assert_produces(proxy, "back", 1)
-            self.assert_produces(proxy, "back")
+            self.assert_closed(self.connect(before, 1))
+            stateful.launch(fresh_ports=True)
+            with Proxy(bootstrap) as late:
+                # Without a state topic it serves, and can reach nobody.
+                self.assertEqual(late.ask("/livez")[0], 200)
+                self.assertEqual(late.ask("/readyz")[0], 503)
+                self.assert_closed(self.connect(late))
+                self.assert_closed(self.connect(late, 1))
+                for text in ("node=bootstrap", "node=1"):
+                    lines = [line for line in late.log().splitlines() if "cannot be reached" in line and text in line]
+                    self.assertTrue(lines, text)
+                # With one nobody is let in before it is loaded.
+                waiting = "the state topic is not there yet"
+                wait_until(lambda: waiting in stateful.log(), SECONDS, "the proxy to say that it waits")
+                self.assertEqual(stateful.ask("/livez")[0], 200)
+                self.assertEqual(stateful.ask("/readyz")[0], 503)
+                self.assertTrue(self.is_refused(stateful))
+                self.assertFalse(late.is_ready())
+
+                self.cluster.start(1)
+                for proxy in (before, late, stateful):
+                    proxy.wait_ready()
+                    self.assert_produces(proxy, "outage")
+                    self.assert_produces(proxy, "outage", 1)
+        stateful.stop()
 
     def test_bootstrap_servers_that_are_down_or_say_nothing_are_passed_over(self):
         self.cluster.create_topic("bootstrap")

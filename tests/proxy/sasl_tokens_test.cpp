@@ -282,6 +282,35 @@ TEST_CASE("what the proxy answers itself does not wait for an answer that a last
   CHECK(other.receive(empty_token).bytes == empty_token + support::frame("S1"));
 }
 
+TEST_CASE("a token that gets no answer takes no place from the requests behind it") {
+  Connection connection({.in_flight_max = 1});
+  shake_hands(connection, "GSSAPI");
+  pass_to_broker(connection, wrap_token + opaque(7), support::in_one_piece);
+  CHECK(connection.send(opaque(8)).status == Status::full);
+  pass_to_client(connection, response(7), support::in_one_piece);
+  pass_to_broker(connection, opaque(8), support::in_one_piece);
+}
+
+TEST_CASE("tokens of which nobody knows how many come are not sent ahead of their answers") {
+  Connection connection;
+  shake_hands(connection, "GSSAPI");
+  pass_to_broker(connection, context_token, support::in_one_piece);
+  const auto outcome = connection.send(empty_token);
+  CHECK(outcome.status == Status::fault);
+  CHECK(outcome.bytes.empty());
+}
+
+TEST_CASE("at the in-flight limit a token waits as a request does") {
+  Connection connection({.in_flight_max = 1});
+  shake_hands(connection, "SCRAM-SHA-256");
+  CHECK(connection.send(token("a") + token("b")).status == Status::full);
+  pass_to_client(connection, token("c"), support::in_one_piece);
+  pass_to_broker(connection, token("b"), support::in_one_piece);
+  CHECK(connection.send(opaque(7)).status == Status::full);
+  pass_to_client(connection, token("d"), support::in_one_piece);
+  pass_to_broker(connection, opaque(7), support::in_one_piece);
+}
+
 TEST_CASE("a token that the client broke off is not waited for") {
   Connection connection;
   shake_hands(connection, "PLAIN");
