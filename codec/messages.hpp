@@ -171,6 +171,18 @@ inline constexpr Field response_fields[] = {
 inline constexpr Message response{"FindCoordinatorResponse", 10, {0, 6}, 3, response_fields};
 }  // namespace find_coordinator
 
+namespace sasl_handshake {  // 17
+inline constexpr Field request_fields[] = {{"Mechanism", Type::string, {}, Role::mechanism}};
+inline constexpr Message request{"SaslHandshakeRequest", 17, {0, 1}, never_flexible, request_fields};
+
+inline constexpr Field mechanism[] = {{"", Type::string}};
+inline constexpr Field response_fields[] = {
+    {"ErrorCode", Type::int16, {}, Role::error_code},
+    {"Mechanisms", Type::scalars, {}, Role::none, mechanism},
+};
+inline constexpr Message response{"SaslHandshakeResponse", 17, {0, 1}, never_flexible, response_fields};
+}  // namespace sasl_handshake
+
 namespace api_versions {  // 18
 inline constexpr Field api[] = {
     {"ApiKey", Type::int16, {}, Role::api_key},
@@ -318,7 +330,7 @@ struct Api {
   Versions served;          // what clients may speak: the ApiVersions answer is clamped to it
   const Message* request;   // read in every served version; nothing: requests pass as opaque bytes
   const Message* response;  // nothing: responses pass as opaque bytes
-  Versions response_read;   // versions whose response has something to rewrite
+  Versions response_read;   // versions whose response has something to rewrite, or to be known
   Version flexible_since;   // of both headers, but for the response header of ApiVersions
   bool tells_ids = false;   // the response is read for its producer ids, and for nothing else
 };
@@ -330,6 +342,7 @@ inline constexpr std::array apis = {
     Api{1, "Fetch", {0, 18}, nullptr, &fetch::response, {16, 18}, 12},
     Api{3, "Metadata", {0, 13}, nullptr, &metadata::response, {0, 13}, 9},
     Api{10, "FindCoordinator", {0, 6}, nullptr, &find_coordinator::response, {0, 6}, 3},
+    Api{17, "SaslHandshake", {0, 1}, &sasl_handshake::request, &sasl_handshake::response, {0, 1}, never_flexible},
     Api{18, "ApiVersions", {0, 5}, nullptr, &api_versions::response, {0, 5}, 3},
     Api{22, "InitProducerId", {0, 6}, &init_producer_id::request, &init_producer_id::response, {0, 6}, 2, true},
     Api{24, "AddPartitionsToTxn", {0, 5}, &add_partitions_to_txn::request, nullptr, no_version, 3},

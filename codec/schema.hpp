@@ -47,6 +47,7 @@ enum class Role : std::uint8_t {
   records,
   producer_id,
   error_code,
+  mechanism,  // of SASL
   endpoint_type,
   endpoints,  // an array of nodes with their addresses
   listeners,  // an array of addresses inside a node

@@ -14,7 +14,11 @@ using codec::Walker;
 using Bytes = std::span<std::byte>;
 
 constexpr std::uint32_t request_size_min = sizeof(RequestHead) - codec::frame_prefix_size;
-constexpr std::int16_t sasl_handshake = 17;
+constexpr std::int16_t sasl_authenticate = 36;
+
+bool is_sasl(std::int16_t api_key) {
+  return api_key == codec::sasl_handshake::request.api_key || api_key == sasl_authenticate;
+}
 
 // What people point at a Kafka port by mistake; its first four bytes, read as a size, are far over any limit.
 std::string_view guess_protocol(std::span<const std::byte> bytes) {
@@ -87,6 +91,10 @@ bool RequestFilter::is_sane(std::span<const std::byte> bytes) {
 
 RequestFilter::Step RequestFilter::read_head(Bytes rest, Sink& out) {
   if (is_ending_) return Status::ended;
+  if (rest.size() < codec::frame_prefix_size) return Status::more;
+  // Whether what comes behind a handshake is a request or a token is known when that has been answered.
+  if (in_flight_.tokens.awaits_answer()) return Status::full;
+  if (in_flight_.tokens.are_expected()) return read_token(rest);
   if (!is_sane(rest)) return Status::fault;
   if (rest.size() < sizeof(RequestHead)) return Status::more;
   if (in_flight_.full()) return Status::full;
@@ -137,13 +145,37 @@ RequestFilter::Step RequestFilter::wait_for_topic_ids(Bytes rest) {
   return are_known || !may_hold_ ? Step{} : Status::held;
 }
 
+// A token is passed on as it comes. Nothing of it may get into a log.
+RequestFilter::Step RequestFilter::read_token(Bytes rest) {
+  const std::int32_t size = codec::load<boost::endian::big_int32_t>(rest);
+  if (size < 0 || static_cast<std::uint32_t>(size) > frame_size_max_)
+    return fail(fmt::format("size {} of a SASL token is not in 0..{}", size, frame_size_max_));
+  if (in_flight_.full()) return Status::full;
+  switch (in_flight_.tokens.next(rest)) {
+    case SaslTokens::Next::more: return Status::more;
+    case SaslTokens::Next::request: return {};
+    case SaslTokens::Next::unknown:
+      return fail(
+          "after SaslHandshake version 0, tokens have no Kafka header, and how many come is not known of this "
+          "mechanism: only of PLAIN, OAUTHBEARER, SCRAM and GSSAPI");
+    case SaslTokens::Next::token: break;
+  }
+  if (in_flight_.awaits_optional_answer())
+    return fail("a SASL token that did not wait for the answer to the one before");
+  is_authenticating_ = true;
+  head_ = {};
+  frame_left_ = static_cast<std::uint64_t>(size) + codec::frame_prefix_size;
+  expects_response_ = true;
+  in_flight_.push({.is_token = true, .may_stay_unanswered = in_flight_.tokens.may_stay_unanswered()});
+  state_ = State::pass;
+  pass_left_ = frame_left_;
+  return {};
+}
+
 // Decides by a request's head how its bytes are treated and whether a response is expected.
 bool RequestFilter::route(const RequestHead& head) {
-  if (expects_raw_tokens_) {
-    fail("SaslHandshake version 0 is followed by tokens without a Kafka header, which this version cannot tell apart");
-    return false;
-  }
   expects_response_ = false;
+  is_authenticating_ = is_sasl(head.api_key);
   const auto* api = codec::find_api(head.api_key);
   if (api != nullptr && !api->served.contain(head.api_version)) {
     // Its body is in a form that nobody knows yet; the answer tells the client what to come back with.
@@ -157,14 +189,14 @@ bool RequestFilter::route(const RequestHead& head) {
       fail(make_error_code(codec::Error::truncated).message());
       return false;
     }
-    // Of Produce the body says whether a response is expected.
+    // Of Produce its body says whether a response comes.
     if (api->request != &codec::produce::request) expect_response(false);
+    if (api->request == &codec::sasl_handshake::request && head.api_version == 0) in_flight_.tokens.expect_answer();
     state_ = State::header;
     walker_.emplace(codec::headers::request, codec::request_header_version(*api, head.api_version),
                     frame_left_ - sizeof(RequestHead));
     return true;
   }
-  expects_raw_tokens_ = head.api_key == sasl_handshake && head.api_version == 0;
   expect_response(false);
   state_ = State::pass;
   pass_left_ = frame_left_ - sizeof(RequestHead);
@@ -219,6 +251,9 @@ void RequestFilter::see(const Walker::Step& step) {
     case codec::Role::topic_id:
       topic_.assign(reinterpret_cast<const char*>(step.value.data()), step.value.size());
       std::ranges::copy(step.value, topic_id_.emplace().bytes.begin());
+      break;
+    case codec::Role::mechanism:
+      in_flight_.tokens.choose({reinterpret_cast<const char*>(step.value.data()), step.value.size()});
       break;
     case codec::Role::partition: partition_ = codec::load<boost::endian::big_int32_t>(step.value); break;
     case codec::Role::records:

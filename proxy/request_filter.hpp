@@ -94,6 +94,8 @@ class RequestFilter {
   void forget_incomplete();
 
   bool is_at_frame_boundary() const { return state_ == State::head; }
+  // Whether a request of the proxy's own may follow here: brokers refuse all others while a client logs in.
+  bool may_interject() const { return is_at_frame_boundary() && !is_authenticating_; }
   const Fault& fault() const { return fault_; }
 
  private:
@@ -102,6 +104,7 @@ class RequestFilter {
   using Step = std::optional<Status>;
 
   Step read_head(std::span<std::byte> rest, Sink& out);
+  Step read_token(std::span<std::byte> rest);
   Step read_fields(std::span<std::byte> rest, Sink& out);
   Step read_entry(std::span<std::byte> rest, Sink& out);
   Step pass(std::span<std::byte> rest, Sink& out);
@@ -131,8 +134,8 @@ class RequestFilter {
   std::string topic_;  // as the request has it: a name, or the 16 bytes of an id
   std::optional<mapping::TopicId> topic_id_;
   std::int32_t partition_ = 0;
-  bool expects_raw_tokens_ = false;
-  bool expects_response_ = false;  // the request being read is in flight
+  bool is_authenticating_ = false;  // the last frame belongs to a login
+  bool expects_response_ = false;   // the request being read is in flight
   bool is_ending_ = false;
   bool may_hold_ = true;
   std::size_t consumed_ = 0;  // in this turn

@@ -43,6 +43,9 @@ ResponseFilter::Turn ResponseFilter::take(Bytes window, Sink& out) {
 
 void ResponseFilter::answer_local(Sink& out) {
   if (state_ != State::head) return;
+  // A client that goes on behind such a token has not waited for an answer to it.
+  const auto* request = in_flight_.first_request();
+  while (request != nullptr && request->is_local && in_flight_.front().may_stay_unanswered) in_flight_.pop();
   while (!in_flight_.empty() && in_flight_.front().is_local) {
     out.add_copy(codec::unsupported_api_versions(in_flight_.front().correlation_id));
     in_flight_.pop();
@@ -50,7 +53,31 @@ void ResponseFilter::answer_local(Sink& out) {
   }
 }
 
+// The answer to a token, which is one itself; or there is none, and the answer to the request behind it begins. That
+// one's correlation id tells them apart.
+ResponseFilter::Step ResponseFilter::read_token(Bytes rest) {
+  if (rest.size() < codec::frame_prefix_size) return Status::more;
+  const std::int32_t size = codec::load<boost::endian::big_int32_t>(rest);
+  if (size < 0) return fail(fmt::format("size {} of a SASL token is not possible", size));
+  const auto* request = in_flight_.first_request();
+  if (request != nullptr && static_cast<std::uint32_t>(size) >= sizeof(ResponseHead) - codec::frame_prefix_size) {
+    if (rest.size() < sizeof(ResponseHead)) return Status::more;
+    if (codec::load<ResponseHead>(rest).correlation_id == request->correlation_id) {
+      while (in_flight_.front().is_token) in_flight_.pop();
+      return {};
+    }
+  }
+  pending_.emplace(in_flight_.pop());
+  in_flight_.tokens.broker_sent(static_cast<std::uint32_t>(size));
+  frame_size_ = frame_left_ = pass_left_ = static_cast<std::uint64_t>(size) + codec::frame_prefix_size;
+  state_ = State::pass;
+  return {};
+}
+
 ResponseFilter::Step ResponseFilter::read_head(Bytes rest, Sink& out) {
+  if (!in_flight_.empty() && in_flight_.front().is_token) {
+    if (auto step = read_token(rest); step || state_ != State::head) return step;
+  }
   if (rest.size() < sizeof(ResponseHead)) return Status::more;
   const auto head = codec::load<ResponseHead>(rest);
   if (head.size < static_cast<std::int32_t>(sizeof head.correlation_id))
@@ -131,6 +158,11 @@ ResponseFilter::Step ResponseFilter::rewrite_whole(Bytes frame, Sink& out, bool 
 
 // What the proxy takes from a response, and the errors it changes in place, beside the addresses.
 codec::ErrorCode ResponseFilter::look_into(Bytes frame) {
+  if (api_->response == &codec::sasl_handshake::response) {
+    const auto error_code = read_error_code(frame, *pending_);
+    if (!error_code) return error_code.error();
+    in_flight_.tokens.handshake_answered(*error_code);
+  }
   if (collisions_ == nullptr) return {};
   if (!pending_->deferred.empty()) {
     const auto appended = retry_deferred(frame, *pending_, *collisions_);
@@ -237,8 +269,9 @@ ResponseFilter::Step ResponseFilter::pass(Bytes rest, Sink& out) {
 void ResponseFilter::end_frame(Sink& out) {
   state_ = State::head;
   walker_.reset();
+  const bool is_token = pending_->is_token;
   pending_.reset();
-  observer_.on_response();
+  if (!is_token) observer_.on_response();
   answer_local(out);
 }
 

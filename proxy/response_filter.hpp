@@ -50,6 +50,7 @@ class ResponseFilter {
   using Step = std::optional<Status>;
 
   Step read_head(std::span<std::byte> rest, Sink& out);
+  Step read_token(std::span<std::byte> rest);
   Step read_whole(std::span<std::byte> rest, Sink& out);
   Step rewrite_whole(std::span<std::byte> frame, Sink& out, bool is_window);
   Step read_fields(std::span<std::byte> rest, Sink& out);

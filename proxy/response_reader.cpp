@@ -71,6 +71,15 @@ codec::Result<std::size_t> retry_deferred(Bytes frame, const PendingResponse& pe
   return appended;
 }
 
+codec::Result<std::int16_t> read_error_code(Bytes frame, const PendingResponse& pending) {
+  std::int16_t code = 0;
+  const auto error = walk(frame, pending, [&](const Walker::Step& step) {
+    if (step.role == Role::error_code) code = codec::load<big_int16_t>(step.value);
+  });
+  if (error) return error;
+  return code;
+}
+
 codec::ErrorCode learn_topics(Bytes frame, const PendingResponse& pending, Collisions& collisions) {
   std::string name;
   return walk(frame, pending, [&](const Walker::Step& step) {

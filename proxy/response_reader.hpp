@@ -1,5 +1,6 @@
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
 #include "codec/error.hpp"
@@ -14,6 +15,9 @@ namespace proxy {
 // which no broker does.
 codec::Result<std::size_t> retry_deferred(std::span<std::byte> frame, const PendingResponse& pending,
                                           Collisions& collisions);
+
+// The one error code of a whole response.
+codec::Result<std::int16_t> read_error_code(std::span<std::byte> frame, const PendingResponse& pending);
 
 // The ids of the topics in a whole Metadata response, or their names where the version has no ids.
 codec::ErrorCode learn_topics(std::span<std::byte> frame, const PendingResponse& pending, Collisions& collisions);

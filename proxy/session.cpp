@@ -146,7 +146,7 @@ asio::awaitable<void> Session::pump_requests() {
   std::span<std::byte> window = from_client_;
   for (;;) {
     const auto turn = requests_.take(window, *to_broker_);
-    if (requests_.is_at_frame_boundary()) ask_for_topic_ids();
+    if (requests_.may_interject()) ask_for_topic_ids();
     to_broker_->end_turn();
     counters_.request_bytes.add(turn.consumed);
     responses_.answer_local(to_client_);
@@ -230,6 +230,12 @@ asio::awaitable<void> Session::relay_responses() {
 
 void Session::log_broker_end(const ErrorCode& error) {
   if (in_flight_.empty() || requests_ended_) return;
+  if (in_flight_.front().is_token) {
+    worker_.broker_faults.write(
+        log::Level::warn, "the broker has closed a connection instead of answering a SASL token: so it refuses a login",
+        {{"source", listener_.source.name}, {"broker", to_string(broker_address_)}, {"peer", peer_}});
+    return;
+  }
   worker_.broker_faults.write(
       log::Level::warn, "the broker has closed a connection and left requests unanswered",
       {{"source", listener_.source.name},

@@ -211,7 +211,8 @@ TEST_CASE("what the proxy serves of an API is what its tables describe, and its 
 
 TEST_CASE("every version whose response names an address or tells a producer id is read, and no other needs to be") {
   for (const auto& api : apis) {
-    if (api.response == nullptr || api.response == &api_versions::response) continue;
+    if (api.response == nullptr || api.response == &api_versions::response || api.response == &sasl_handshake::response)
+      continue;
     const auto role = api.tells_ids ? Role::producer_id : Role::host;
     for (auto version = api.served.first; version <= api.served.last; ++version) {
       CAPTURE(api.name, version);

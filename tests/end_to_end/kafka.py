@@ -68,17 +68,21 @@ def _parse_dump(text):
 
 
 class Cluster:
-    """A cluster of `nodes` nodes with ids from 1 on; the first `controllers` of them are controllers, too.
+    """A cluster of `nodes` nodes with ids from 1 on, or of those in `node_ids`; the first `controllers` of them are
+    controllers, too.
 
     `extra` holds broker properties. Topics come from create_topic only. Everything lies in a temporary directory that
     goes away with the cluster."""
 
-    def __init__(self, version, nodes=1, cluster_id=None, extra=None, controllers=1):
+    def __init__(
+        self, version, nodes=1, cluster_id=None, extra=None, controllers=1, format_arguments=(), node_ids=None
+    ):
         self.version = version
-        self.nodes = range(1, nodes + 1)
+        self.nodes = list(node_ids or range(1, nodes + 1))
         self.cluster_id = cluster_id or random_cluster_id()
-        self.controllers = range(1, controllers + 1)
+        self.controllers = self.nodes[:controllers]
         self.extra = extra or {}
+        self.format_arguments = format_arguments  # of StorageTool
         self.directory = None
         self._ports = {}
         self._controller_ports = {}
@@ -135,8 +139,7 @@ class Cluster:
         self._ports = {node: ports.free_ports() for node in self.nodes}
         self._controller_ports = {node: ports.free_ports() for node in self.controllers}
         for node in self.nodes:
-            properties = "".join(f"{name}={value}\n" for name, value in self._properties(node).items())
-            self._properties_path(node).write_text(properties)
+            self._write_properties(node)
             self._processes[node] = self._spawn(node, with_format=True)
 
     def wait_ready(self):
@@ -160,6 +163,9 @@ class Cluster:
         if self.directory:
             shutil.rmtree(self.directory, ignore_errors=True)
 
+    def is_running(self, node):
+        return self._processes[node].exit_code is None
+
     def kill(self, node):
         """SIGKILL, as a machine that loses power."""
         self._processes[node].kill()
@@ -173,6 +179,29 @@ class Cluster:
         self._processes[node] = self._spawn(node, with_format=False)
         self._wait_for(node)
 
+    def move(self, node):
+        """Starts a node that has been stopped, with its files, at another port."""
+        self._ports[node] = ports.free_ports()
+        self._write_properties(node)
+        self.start(node)
+
+    def add(self, node):
+        """Starts a further node, a broker alone."""
+        self.nodes.append(node)
+        self._ports[node] = ports.free_ports()
+        self._write_properties(node)
+        self._processes[node] = self._spawn(node, with_format=True)
+        self._wait_for(node)
+
+    def remove(self, node):
+        """Stops a node for good."""
+        self.stop(node)
+        self.nodes.remove(node)
+
+    def _write_properties(self, node):
+        properties = "".join(f"{name}={value}\n" for name, value in self._properties(node).items())
+        self._properties_path(node).write_text(properties)
+
     def _spawn(self, node, with_format):
         logging = [f"-Dlog4j.configuration=file:{self.directory}/log4j.properties"]
         logging += [f"-Dlog4j2.configurationFile={self.directory}/log4j2.properties"]
@@ -180,7 +209,7 @@ class Cluster:
         server = [*run, "kafka.Kafka", str(self._properties_path(node))]
         if with_format:
             tool = [*run, "kafka.tools.StorageTool", "format", "-t", self.cluster_id]
-            tool += ["-c", str(self._properties_path(node))]
+            tool += ["-c", str(self._properties_path(node)), *self.format_arguments]
             # Both in one child, so that all nodes format at the same time and the pid is the broker's in the end.
             shell = 'n=$1; shift; "${@:1:n}" && exec "${@:n+1}"'
             server = ["bash", "-c", shell, "bash", str(len(tool)), *tool, *server]
@@ -215,13 +244,14 @@ class Cluster:
             "num.io.threads": 2,
             "log.cleaner.dedupe.buffer.size": 8 << 20,
             "log.segment.bytes": 16 << 20,
+            "log.retention.ms": -1,  # the tests' own batches are dated years ago
             "log.index.size.max.bytes": 1 << 20,
             **self.extra,
         }
 
     def _wait_for(self, node):
         process = self._processes[node]
-        alive = [n for n in self.nodes if self._processes[n].exit_code is None]
+        alive = list(filter(self.is_running, self.nodes))
         deadline = time.monotonic() + _READY_TIMEOUT
         why = ""
         while time.monotonic() < deadline:
@@ -265,7 +295,7 @@ class Cluster:
         if result["error_code"]:
             raise RuntimeError(f"topic {name}: error {result['error_code']} {result['error_message']}")
         for node in self.nodes:
-            if self._processes[node].exit_code is None:
+            if self.is_running(node):
                 wait_until(lambda: self._knows(node, name, partitions), _READY_TIMEOUT, f"topic {name} on node {node}")
 
     def metadata(self, topic, node=1):

@@ -2,8 +2,10 @@
 // would.
 //
 //   kafka_client load    --bootstrap HOST:PORT --topic T --codec CODEC --records N --partitions P --seed S
-//                        [--transactional-id ID --transaction-records M --abort-every K]
+//                        [--transactional-id ID --transaction-records M --abort-every K] [--per-second R]
 //   kafka_client consume --bootstrap HOST:PORT --topic T [--check-crcs] [--isolation read_committed]
+//
+// Both take --set "NAME=VALUE NAME=VALUE...", more properties of librdkafka.
 //
 // What was done goes to stdout as one line of JSON, notes to stderr. Exit: 0 done, 1 failed, 2 usage.
 
@@ -11,13 +13,16 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 namespace {
@@ -76,6 +81,16 @@ template <typename T>
 using Owned = std::unique_ptr<T, Destroy>;
 
 using Properties = std::map<std::string, std::string>;
+
+Properties with_more(Properties properties, const Options& options) {
+  std::istringstream words(options.has("set") ? options.text("set") : "");
+  for (std::string word; words >> word;) {
+    const auto equals = word.find('=');
+    if (equals == std::string::npos) fail(2, "not NAME=VALUE: " + word);
+    properties[word.substr(0, equals)] = word.substr(equals + 1);
+  }
+  return properties;
+}
 
 Owned<rd_kafka_t> make_client(rd_kafka_type_t type, const Properties& properties, void* opaque,
                               void (*on_delivery)(rd_kafka_t*, const rd_kafka_message_t*, void*)) {
@@ -142,6 +157,7 @@ int load(const Options& options) {
   const bool transactional = options.has("transactional-id");
   const std::int32_t transaction_records = transactional ? options.number_or("transaction-records", 40) : records;
   const std::int32_t abort_every = options.number_or("abort-every", 0);
+  const std::int32_t per_second = options.number_or("per-second", 0);
   if (partitions == 0 || transaction_records == 0) fail(2, "there must be something to produce to, and to produce");
 
   Properties properties{{"bootstrap.servers", options.text("bootstrap")},
@@ -152,14 +168,17 @@ int load(const Options& options) {
   if (transactional) properties["transactional.id"] = options.text("transactional-id");
 
   Delivered delivered;
-  const auto producer = make_client(RD_KAFKA_PRODUCER, properties, &delivered, count_delivery);
+  const auto producer = make_client(RD_KAFKA_PRODUCER, with_more(properties, options), &delivered, count_delivery);
   if (transactional) check(rd_kafka_init_transactions(producer.get(), timeout_ms), "init_transactions");
 
   int committed = 0;
   int aborted = 0;
+  const auto begin = std::chrono::steady_clock::now();
   for (std::int32_t index = 0; index < records;) {
     if (transactional) check(rd_kafka_begin_transaction(producer.get()), "begin_transaction");
     for (std::int32_t end = std::min(records, index + transaction_records); index < end; ++index) {
+      if (per_second > 0)
+        std::this_thread::sleep_until(begin + index * std::chrono::microseconds(1'000'000 / per_second));
       produce(producer.get(), topic, index % partitions, seed, index);
     }
     check(rd_kafka_flush(producer.get(), timeout_ms),
@@ -221,16 +240,17 @@ std::vector<std::int32_t> partitions_of(rd_kafka_t* client, const std::string& t
 
 int consume(const Options& options) {
   const std::string topic = options.text("topic");
-  const auto consumer =
-      make_client(RD_KAFKA_CONSUMER,
-                  {{"bootstrap.servers", options.text("bootstrap")},
-                   {"group.id", "kafka_client"},
-                   {"enable.auto.commit", "false"},
-                   {"auto.offset.reset", "error"},
-                   {"enable.partition.eof", "true"},
-                   {"check.crcs", options.has("check-crcs") ? "true" : "false"},
-                   {"isolation.level", options.has("isolation") ? options.text("isolation") : "read_uncommitted"}},
-                  nullptr, nullptr);
+  const auto consumer = make_client(
+      RD_KAFKA_CONSUMER,
+      with_more({{"bootstrap.servers", options.text("bootstrap")},
+                 {"group.id", "kafka_client"},
+                 {"enable.auto.commit", "false"},
+                 {"auto.offset.reset", "error"},
+                 {"enable.partition.eof", "true"},
+                 {"check.crcs", options.has("check-crcs") ? "true" : "false"},
+                 {"isolation.level", options.has("isolation") ? options.text("isolation") : "read_uncommitted"}},
+                options),
+      nullptr, nullptr);
   check(rd_kafka_poll_set_consumer(consumer.get()), "poll_set_consumer");
 
   std::map<std::int32_t, Consumed> partitions;

@@ -59,7 +59,7 @@ def endpoint(address):
 
 
 def load_command(address, topic, codec, records, partitions, seed, **options):
-    """`options` by the names of the command line: transactional_id, transaction_records, abort_every."""
+    """`options` by the names of the command line: transactional_id, transaction_records, abort_every, per_second, set."""
     command = [_kafka_client(), "load", "--bootstrap", endpoint(address), "--topic", topic, "--codec", codec]
     command += ["--records", str(records), "--partitions", str(partitions), "--seed", str(seed)]
     for name, value in options.items():

@@ -18,7 +18,7 @@ NOT_ENOUGH_REPLICAS = 19
 # Answers after which a client sends the same again, with fresh metadata where it is about the leader.
 _RETRIABLE = {3, 5, 6, 7, 13, 19, 20, 56, 100}
 _ABOUT_THE_LEADER = {3, 5, 6, 13, 56, 100}
-_MAYBE_APPENDED = {7, 20}
+_MAYBE_APPENDED = {6, 7, 20}  # 6 too: the leader may have appended it, and ceased to lead while it waited for replicas
 _BATCH_TIMEOUT = 180  # seconds; only a failure lasts that long
 _PAUSE = 0.02  # before a batch is sent again
 _FIRST_ID_VERSION = 13  # of Produce

@@ -7,6 +7,7 @@ sent directly, so that it is seen that the case is one.
 import unittest
 
 from tests.end_to_end import kafka, programs
+from tests.end_to_end.versions import VERSIONS, on_each_version
 from tests.support import kafka_batch, kafka_wire
 from tests.support.mapping import mapped, region_of
 from tests.support.mirrorpid import Mirrorpid, Source
@@ -24,8 +25,13 @@ MINUTE = 60_000
 EAGER_CLEANER = {"log.cleaner.backoff.ms": 100}
 COMPACTED = {"cleanup.policy": "compact", "segment.ms": MINUTE // 2, "min.cleanable.dirty.ratio": 0.001}
 
-DESTINATIONS = {
-    version: kafka.Cluster(version, nodes=2, extra=EAGER_CLEANER) for version in ("4.4.0", "3.9.2")
+DESTINATIONS = {version: kafka.Cluster(version, nodes=2, extra=EAGER_CLEANER) for version in VERSIONS}
+
+NEWEST = {  # version of an API that a broker speaks
+    "4.4.0": {"ApiVersions": 5, "Metadata": 13, "DescribeCluster": 2, "FindCoordinator": 6, "Produce": 13, "Fetch": 18},
+    "4.0.2": {"ApiVersions": 4, "Metadata": 13, "DescribeCluster": 2, "FindCoordinator": 6, "Produce": 12, "Fetch": 17},
+    "3.9.2": {"ApiVersions": 4, "Metadata": 12, "DescribeCluster": 1, "FindCoordinator": 6, "Produce": 11, "Fetch": 17},
+    "3.7.2": {"ApiVersions": 3, "Metadata": 12, "DescribeCluster": 1, "FindCoordinator": 4, "Produce": 10, "Fetch": 16},
 }
 
 
@@ -58,10 +64,10 @@ def batch(*keys, producer_id=5, epoch=0, sequence=0, attributes=0, timestamp=STA
 
 class BrokerCases:
     version = None
-    newest = {}  # the newest version of an API that this broker speaks
 
     @classmethod
     def setUpClass(cls):
+        cls.newest = NEWEST[cls.version]
         cls.destination = DESTINATIONS[cls.version]
         cls.proxy = cls.enterClassContext(Mirrorpid([Source("eu", SOURCE_ID)], bootstrap=cls.destination.bootstrap))
 
@@ -214,17 +220,23 @@ class BrokerCases:
         self.assertEqual({entry.producer_id for entry in stored}, {mapped(region_of(SOURCE_ID), 5)})
 
     def test_null_records_are_answered_and_the_connection_goes_on(self):
-        self.destination.create_topic("null-records", leaders=[1, 1], partitions=2)
+        self.destination.create_topic("null-records", leaders=[1, 1, 1], partitions=3)
+        own_ids = []  # of the destination
         for version in range(3, self.newest["Produce"] + 1):
             with self.subTest(version=version):
                 topic = self.topic_key("null-records", version, 13)
                 connection = self.through_proxy(1)
                 before = self.destination.end_offset("null-records", 1)
-                rows, _ = produce(connection, version, topic, {0: None, 1: batch("k")})
-                self.assertEqual({index: row["error_code"] for index, row in rows.items()}, {0: INVALID_RECORD, 1: 0})
+                own_ids.append(1000 + version)
+                own = batch("k", producer_id=MARK + own_ids[-1])
+                rows, _ = produce(connection, version, topic, {0: None, 1: batch("k"), 2: own})
+                errors = {index: row["error_code"] for index, row in rows.items()}
+                self.assertEqual(errors, {0: INVALID_RECORD, 1: 0, 2: 0})
                 self.assertEqual(self.destination.end_offset("null-records", 1), before + 1)
                 rows, _ = produce(connection, version, topic, {0: batch("k")})
                 self.assertEqual(rows[0]["error_code"], 0)
+        stored = self.destination.raw_batches("null-records", 2)
+        self.assertEqual([entry.producer_id for entry in stored], own_ids)
 
     def test_what_would_stop_the_log_cleaner_is_refused_and_the_cleaner_keeps_cleaning(self):
         region = region_of(SOURCE_ID)
@@ -232,12 +244,17 @@ class BrokerCases:
             dict(producer_id=5, epoch=-1, sequence=0),
             dict(producer_id=5, epoch=0, sequence=-1),
             dict(producer_id=5, epoch=-1, sequence=0, attributes=kafka_batch.TRANSACTIONAL),
+            dict(producer_id=5, epoch=-1, sequence=-1),
             dict(producer_id=MARK + 5, epoch=-1, sequence=0),
+            dict(producer_id=MARK + 5, epoch=0, sequence=-1),
+            dict(producer_id=MARK + 5, epoch=-1, sequence=-1, attributes=kafka_batch.TRANSACTIONAL),
             dict(producer_id=-7, epoch=-1, sequence=0),
             dict(producer_id=-7, epoch=0, sequence=-1),
             dict(producer_id=mapped(region, 5), epoch=-1, sequence=-1),
+            dict(producer_id=mapped(region, 5), epoch=0, sequence=-1),
             dict(producer_id=-1, epoch=-1, sequence=-1, attributes=kafka_batch.TRANSACTIONAL),
         ]
+        of_another = dict(producer_id=-7, epoch=-1, sequence=0)
         partitions = range(len(poison))
         good = len(poison)  # one partition more, whose batch must get through in the same request
         self.destination.create_topic("poison", leaders=[1] * (good + 1), partitions=good + 1, configs=COMPACTED)
@@ -251,7 +268,7 @@ class BrokerCases:
         errors = {index: row["error_code"] for index, row in rows.items()}
         self.assertEqual(errors, {**dict.fromkeys(partitions, INVALID_RECORD), good: 0})
         with self.destination.connect(1) as direct:
-            self.assert_appended(produce(direct, 9, "poisoned", {0: batch("a", "b", **poison[4])}))
+            self.assert_appended(produce(direct, 9, "poisoned", {0: batch("a", "b", **of_another)}))
 
         # Two more batches, each so much younger that it begins a segment: now "a" in the first one may be cleaned away.
         for step, keys in enumerate((("a", "c"), ("d",)), start=1):
@@ -279,15 +296,7 @@ class BrokerCases:
         return log if f"Marking its partition ({partition})" in log else None
 
 
-class OnKafka44(BrokerCases, unittest.TestCase):
-    version = "4.4.0"
-    newest = {"ApiVersions": 5, "Metadata": 13, "DescribeCluster": 2, "FindCoordinator": 6, "Produce": 13, "Fetch": 18}
-
-
-class OnKafka39(BrokerCases, unittest.TestCase):
-    version = "3.9.2"
-    newest = {"ApiVersions": 4, "Metadata": 12, "DescribeCluster": 1, "FindCoordinator": 6, "Produce": 11, "Fetch": 17}
-
+on_each_version(globals(), BrokerCases)
 
 if __name__ == "__main__":
     unittest.main()

@@ -512,14 +512,6 @@ TEST_CASE("an API that must be read is not forwarded in a version that no table 
   CHECK(connection.in_flight.empty());
 }
 
-TEST_CASE("tokens behind a SaslHandshake of version 0 are a fault that says so") {
-  Connection connection;
-  const auto handshake = support::frame("R5");
-  CHECK(connection.send(handshake).bytes == handshake);
-  const auto fault = fault_of(connection, from_hex("0000000c") + Bytes(12));
-  CHECK(fault.reason.find("SaslHandshake version 0") != std::string::npos);
-}
-
 TEST_CASE("an ApiVersions request newer than ours goes nowhere and is answered in its turn") {
   for (const auto piece : piece_sizes()) {
     Connection connection;

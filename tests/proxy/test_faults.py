@@ -30,7 +30,7 @@ class FaultCase(SessionCase):
         wait_for_log(cls.proxy, "node", "id=0")
 
 
-class Brokers(FaultCase):
+class EarlyEnds(FaultCase):
     def test_a_broker_that_ends_before_it_answers_is_told_in_the_log(self):
         lines = log_size(self.proxy)
         client = self.client()
@@ -103,18 +103,6 @@ class Clients(FaultCase):
         self.assertEqual(client.read_to_end(), b"")
         upstream.read_to_end()
         wait_for_log(self.proxy, "magic 9", "topic orders, partition 4", "api=Produce", after=lines)
-
-    def test_tokens_behind_an_old_handshake_are_a_fault_that_says_so(self):
-        client, upstream = self.session()
-        client.send("SaslHandshake", 0, {"mechanism": "PLAIN"})
-        upstream.answer(upstream.request(), {"mechanisms": ["PLAIN"]})
-        client.response("SaslHandshake", 0)
-        lines = log_size(self.proxy)
-        client.send_bytes(kafka_wire.frame(b"\0user\0password"))
-        self.assertEqual(client.read_to_end(), b"")
-        line = wait_for_log(self.proxy, "SaslHandshake version 0", after=lines)
-        self.assertNotIn("password", line)
-        self.assertEqual(upstream.read_to_end(), b"")
 
     def test_requests_before_a_bad_one_get_their_answers(self):
         client, upstream = self.session()

@@ -72,8 +72,11 @@ class Encoder {
   }
 
   void write_records(const Field& field) {
-    const bool is_null = one_in(8);
-    const auto value = is_null ? Bytes() : draw_bytes(draw_size());
+    bool is_null = one_in(8);
+    const auto drawn = is_null ? Bytes() : draw_bytes(draw_size());
+    auto value = drawn;
+    if (decisions_.value) decisions_.value(field, value);
+    if (value != drawn) is_null = false;
     const auto length = length_of(field.type, value.size(), is_null);
     append(length);
     append(value);

@@ -19,8 +19,8 @@ struct Encoded {
 // What a test decides of a message that is otherwise drawn. The draws do not depend on the decisions, so the message
 // before an edit and the one expected after it come from the same seed.
 struct Decisions {
-  // May change the value of a field that has a role, which is of a fixed size or a string; a changed string is not
-  // null.
+  // May change the value of a field that has a role, which is of a fixed size, a string or records; a changed one is
+  // not null.
   std::function<void(const codec::Field& field, Bytes& value)> value;
   // False: the element of an array of this role that has just been written is left out.
   std::function<bool(codec::Role role)> keeps_element;

@@ -331,6 +331,23 @@ auth_bytes bytes
 session_lifetime_ms int64 1+
 """)
 
+_api("ElectLeaders", 43, 2, 2, """
+election_type int8 1+
+topic_partitions [] null 0+ = null
+  topic string
+  partitions []int32
+timeout_ms int32 = 60000
+""", """
+throttle_time_ms int32
+error_code int16 1+
+replica_election_results []
+  topic string
+  partition_result []
+    partition_id int32
+    error_code int16
+    error_message string null 0+ = null
+""")
+
 _api("DescribeCluster", 60, 2, 0, """
 include_cluster_authorized_operations bool
 endpoint_type int8 1+ = 1

@@ -29,7 +29,8 @@ def program():
 
 @dataclasses.dataclass
 class Source:
-    """A source of the configuration; ports that are 0 are chosen at start. `extra` holds more keys of it."""
+    """A source of the configuration; ports that are 0 are chosen at start. `extra` holds more keys of it. `node_ids`,
+    where they are given, are what has listeners, instead of a range."""
 
     name: str
     cluster_id: str
@@ -38,22 +39,29 @@ class Source:
     listen_port: int = 0
     first_port: int = 0
     extra: dict = dataclasses.field(default_factory=dict)
+    node_ids: tuple = ()
 
     def choose_ports(self):
-        first = ports.free_ports(1 + self.nodes)
+        first = ports.free_ports(1 + (len(self.node_ids) or self.nodes))
         self.listen_port, self.first_port = first, first + 1
 
+    def port_of(self, node):
+        return self.first_port + (self.node_ids.index(node) if self.node_ids else node - self.first_node_id)
+
     def config(self):
+        nodes = {
+            "advertise": "127.0.0.1",
+            "first_port": self.first_port,
+            "first_node_id": self.first_node_id,
+            "count": self.nodes,
+        }
+        if self.node_ids:
+            nodes = {"map": {str(node): f"127.0.0.1:{self.port_of(node)}" for node in self.node_ids}}
         return {
             "name": self.name,
             "cluster_id": self.cluster_id,
             "listen": f"127.0.0.1:{self.listen_port}",
-            "nodes": {
-                "advertise": "127.0.0.1",
-                "first_port": self.first_port,
-                "first_node_id": self.first_node_id,
-                "count": self.nodes,
-            },
+            "nodes": nodes,
             **self.extra,
         }
 
@@ -152,8 +160,7 @@ class Mirrorpid:
         return "127.0.0.1", self.sources[source].listen_port
 
     def node_address(self, source, node):
-        entry = self.sources[source]
-        return "127.0.0.1", entry.first_port + node - entry.first_node_id
+        return "127.0.0.1", self.sources[source].port_of(node)
 
     def stop(self, seconds=60):
         """SIGTERM; returns the log. An early end, an exit code other than 0 or a sanitizer's report is an error."""
