@@ -65,7 +65,7 @@ python_tests() {  # NAME SECONDS_MAX PROGRAM MODULES_AT_A_TIME FOLDER...
 }
 
 step format check 300 scripts/check_format.sh
-build build-release release mirrorpid kafka_client verbatim_mirror_tool  # the last two are for the tests on real Kafka
+build build-release release mirrorpid kafka_client librdkafka_job verbatim_mirror_tool  # the last three are for the tests on real Kafka
 step demo check 120 build/release/mirrorpid demo
 build build-dev dev
 unit_tests unit-tests dev
