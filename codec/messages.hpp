@@ -1,6 +1,7 @@
 #pragma once
 #include <array>
 
+#include "codec/producer_messages.hpp"
 #include "codec/schema.hpp"
 
 // The messages that the proxy looks into, in the order and with the names of Kafka's own definitions. A version that
@@ -319,7 +320,10 @@ struct Api {
   const Message* response;  // nothing: responses pass as opaque bytes
   Versions response_read;   // versions whose response has something to rewrite
   Version flexible_since;   // of both headers, but for the response header of ApiVersions
+  bool tells_ids = false;   // the response is read for its producer ids, and for nothing else
 };
+
+inline constexpr Versions no_version{0, -1};
 
 inline constexpr std::array apis = {
     Api{0, "Produce", {0, 13}, &produce::request, &produce::response, {10, 13}, 9},
@@ -327,17 +331,34 @@ inline constexpr std::array apis = {
     Api{3, "Metadata", {0, 13}, nullptr, &metadata::response, {0, 13}, 9},
     Api{10, "FindCoordinator", {0, 6}, nullptr, &find_coordinator::response, {0, 6}, 3},
     Api{18, "ApiVersions", {0, 5}, nullptr, &api_versions::response, {0, 5}, 3},
+    Api{22, "InitProducerId", {0, 6}, &init_producer_id::request, &init_producer_id::response, {0, 6}, 2, true},
+    Api{24, "AddPartitionsToTxn", {0, 5}, &add_partitions_to_txn::request, nullptr, no_version, 3},
+    Api{25, "AddOffsetsToTxn", {0, 4}, &add_offsets_to_txn::request, nullptr, no_version, 3},
+    Api{26, "EndTxn", {0, 5}, &end_txn::request, &end_txn::response, {5, 5}, 3, true},
+    Api{27, "WriteTxnMarkers", {0, 2}, &write_txn_markers::request, &write_txn_markers::response, {0, 2}, 1, true},
+    Api{28, "TxnOffsetCommit", {0, 6}, &txn_offset_commit::request, nullptr, no_version, 3},
     Api{55, "DescribeQuorum", {0, 2}, nullptr, &describe_quorum::response, {2, 2}, 0},
     Api{60, "DescribeCluster", {0, 2}, nullptr, &describe_cluster::response, {0, 2}, 0},
+    Api{61, "DescribeProducers", {0, 0}, nullptr, &describe_producers::response, {0, 0}, 0, true},
+    Api{65, "DescribeTransactions", {0, 0}, nullptr, &describe_transactions::response, {0, 0}, 0, true},
+    Api{66, "ListTransactions", {0, 2}, &list_transactions::request, &list_transactions::response, {0, 2}, 0, true},
     Api{78, "ShareFetch", {1, 2}, nullptr, &share_fetch::response, {1, 2}, 0},
     Api{79, "ShareAcknowledge", {1, 2}, nullptr, &share_acknowledge::response, {1, 2}, 0},
 };
 
+// By key: where in `apis` it stands, counted from 1; asked several times a frame.
+inline constexpr auto api_index = [] {
+  std::array<std::uint8_t, 80> index{};
+  for (std::size_t i = 0; i < apis.size(); ++i)
+    index.at(static_cast<std::size_t>(apis[i].key)) = static_cast<std::uint8_t>(i + 1);
+  return index;
+}();
+
 // Nothing: the proxy has no business with this API and passes it on as opaque bytes.
 constexpr const Api* find_api(std::int16_t key) {
-  for (const auto& api : apis)
-    if (api.key == key) return &api;
-  return nullptr;
+  const auto at = static_cast<std::size_t>(key);  // a negative one is far behind the end
+  const std::size_t found = at < api_index.size() ? api_index[at] : 0;
+  return found == 0 ? nullptr : &apis[found - 1];
 }
 
 }  // namespace codec

@@ -40,4 +40,9 @@ Decision PidMapper::decide(const BatchFacts& batch) const {
   return {Action::map, layout::pack(home_, pid), Refusal::none, pid.value > layout::producer_max};
 }
 
+ProducerId PidMapper::decide_marker(ProducerId pid) const {
+  if (pid.value < 0) return pid;
+  return mark::is_on(pid) ? mark::cleared(pid) : layout::pack(home_, pid);
+}
+
 }  // namespace mapping

@@ -50,6 +50,11 @@ class PidMapper {
   Region home() const { return home_; }
   Decision decide(const BatchFacts& batch) const;
 
+  // What the id in a transaction marker that a client asks a broker to write becomes: never a source's own id, which
+  // would end a transaction of a stranger. A marker of a mapped id has no effect at the destination, so no id that it
+  // is mapped to can do harm; every broker refuses to write one of -1.
+  ProducerId decide_marker(ProducerId pid) const;
+
  private:
   Region home_;
 };

@@ -64,8 +64,20 @@ constexpr ProducerId cleared(ProducerId pid) {
   return {pid.value & ~bit};
 }
 
+// An id that the destination tells a client, as the client gets it.
+constexpr ProducerId to_client(ProducerId pid) {
+  return pid.value >= 0 ? set(pid) : pid;
+}
+// An id that a client names to a coordinator, or asks about. One without the mark stays: some clients send a 0 before
+// they have one.
+constexpr ProducerId to_broker(ProducerId pid) {
+  return is_on(pid) ? cleared(pid) : pid;
+}
+
 static_assert(is_on(set({5})) && cleared(set({5})) == ProducerId{5});
 static_assert(!is_on(layout::pack({UINT32_MAX}, {5})));  // a mapped id is no marked one, whatever its region
+static_assert(to_client(no_producer_id) == no_producer_id && to_client({0}).value == bit);
+static_assert(to_broker({0}) == ProducerId{0} && to_broker(to_client({0})) == ProducerId{0});
 
 }  // namespace mark
 

@@ -43,6 +43,7 @@ struct SourceContext {
   TlsContext tls;                                                        // empty: plain
   std::unique_ptr<LoggedOnce> aliases = std::make_unique<LoggedOnce>();  // producer ids past 31 bits
   std::unique_ptr<LoggedOnce> left_out_nodes = std::make_unique<LoggedOnce>();
+  std::unique_ptr<LoggedOnce> proxies_behind = std::make_unique<LoggedOnce>();  // 0: another mirrorpid is there
 };
 
 // What a listener stands for: a node of the destination, or for a source's own listener any bootstrap server.

@@ -38,6 +38,11 @@ struct Counters {
   std::array<Counter, deferrals> batches_deferred;  // answered with a retriable error until their salt is written
   Counter batches_shared;                           // of the passed: chained ids that are also a source's own
   Counter possible_aliases;                         // of the mapped: pid >= 2^31
+  Counter ids_marked;                               // of the destination's own, told to clients
+  Counter ids_unmarked;                             // ... named by clients, but for those in batches
+  Counter ids_marked_upstream;                      // came with the mark on: another mirrorpid is right behind
+  Counter markers_mapped;                           // ids of sources in transaction markers
+  Counter connections_of_both_ids;                  // were handed a marked id and produced with an unmarked one
   Counter null_records;                             // made empty, so that a broker answers them
   Counter rebootstraps;                             // answers 129: the client meant another node
   Counter nodes_left_out;                           // addresses that could not be advertised

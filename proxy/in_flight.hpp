@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "codec/schema.hpp"
+#include "mapping/producer_id.hpp"
 
 namespace proxy {
 
@@ -17,6 +18,13 @@ struct DeferredPartition {
   std::int32_t partition;
 };
 
+// An id of a source in a WriteTxnMarkers request. The answer must name the one that the client sent: clients look
+// theirs up in it, and it comes in an order of the broker's.
+struct MappedMarker {
+  mapping::ProducerId mapped;
+  mapping::ProducerId sent;
+};
+
 // A request whose response has still to begin: a response does not say what it answers.
 struct PendingResponse {
   std::int32_t correlation_id;
@@ -25,6 +33,7 @@ struct PendingResponse {
   bool is_local = false;  // the proxy answers it itself, when its turn comes
   bool is_own = false;    // the proxy asked it itself: the response goes no further
   std::vector<DeferredPartition> deferred = {};
+  std::vector<MappedMarker> markers = {};
 };
 
 // Brokers answer each connection in order, and clients rely on it, so pending responses form a queue. A request that

@@ -118,7 +118,9 @@ bool RequestFilter::route(const RequestHead& head) {
       fail(make_error_code(codec::Error::truncated).message());
       return false;
     }
-    state_ = State::header;  // a response is expected or not, as the body says
+    // Of Produce the body says whether a response is expected.
+    if (api->request != &codec::produce::request) expect_response(false);
+    state_ = State::header;
     walker_.emplace(codec::headers::request, codec::request_header_version(*api, head.api_version),
                     frame_left_ - sizeof(RequestHead));
     return true;
@@ -136,6 +138,8 @@ RequestFilter::Step RequestFilter::read_fields(Bytes rest, Sink& out) {
   // What cannot be read must not go on to its last byte, or the broker would have it all.
   if (step.kind == Walker::Step::Kind::malformed) return fail(make_error_code(walker_->error()).message());
   if (is_cut_off(step)) return fail(make_error_code(codec::Error::truncated).message());
+  if (step.role == codec::Role::producer_id && !rewrite_id(step.value))
+    return fail(fmt::format("markers of more than {} producers of a source", markers_max));
   see(step);
   consume(rest.first(in.position()), out);
   switch (step.kind) {
@@ -194,6 +198,26 @@ void RequestFilter::see(const Walker::Step& step) {
       break;
     default: break;
   }
+}
+
+// False: more than can be kept in mind until the answer comes.
+bool RequestFilter::rewrite_id(Bytes value) {
+  using boost::endian::big_int64_t;
+  const mapping::ProducerId pid{codec::load<big_int64_t>(value)};
+  const bool is_marker = head_.api_key == codec::write_txn_markers::request.api_key;
+  const auto written = is_marker ? mapper_.decide_marker(pid) : mapping::mark::to_broker(pid);
+  if (written == pid) return true;
+  codec::store(value, big_int64_t(written.value));
+  if (mapping::mark::is_on(pid)) {
+    observer_.on_id(IdEvent::unmarked, pid);
+    return true;
+  }
+  observer_.on_id(IdEvent::marker_mapped, pid);
+  if (in_flight_.empty()) return true;  // its answer has come already, whatever it was
+  auto& markers = in_flight_.back().markers;
+  if (markers.size() == markers_max) return false;
+  markers.push_back({written, pid});
+  return true;
 }
 
 // One entry of a records field. A tail that is no complete entry goes on as it is: brokers cut it off.

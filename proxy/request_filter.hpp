@@ -25,6 +25,15 @@ struct BatchEvent {
   Deferral deferral = Deferral::none;
 };
 
+// What happened to a producer id outside of a record batch.
+enum class IdEvent {
+  marked,           // the destination's own, told to the client
+  handed_out,       // the same, for the client to use
+  unmarked,         // the client's, on its way back to the destination
+  marker_mapped,    // a source's, in a transaction marker
+  marked_upstream,  // it came from the destination with the mark on it, and stays as it is
+};
+
 // Hears what the filters see; the session counts and logs it.
 class TrafficObserver {
  public:
@@ -37,13 +46,17 @@ class TrafficObserver {
   virtual void on_deferred_appended() {}
   virtual void on_rebootstrap_required() {}
   virtual void on_node_left_out(std::int32_t) {}
+  virtual void on_id(IdEvent, mapping::ProducerId /*as it came*/) {}
 };
 
 // The way from a client to its broker, without I/O: bytes come in windows cut anywhere, what may go on is patched in
-// place and handed to a sink. Of a Produce request it looks at the fields up to each batch's 61-byte header, of any
-// other at the first twelve bytes. It keeps no payload; what it cannot decide upon yet stays with the caller.
+// place and handed to a sink. Of a Produce request it looks at the fields up to each batch's 61-byte header, of those
+// that name producer ids at their fields, of any other at the first twelve bytes. It keeps no payload; what it cannot
+// decide upon yet stays with the caller.
 class RequestFilter {
  public:
+  static constexpr std::size_t markers_max = 4096;  // ids of sources in one WriteTxnMarkers request
+
   enum class Status {
     more,   // present what is left over again, with further bytes behind it
     full,   // as many requests are in flight as may be: go on when a response has left
@@ -98,6 +111,7 @@ class RequestFilter {
   void defer();
   bool is_cut_off(const codec::Walker::Step& step) const;
   void see(const codec::Walker::Step& step);
+  bool rewrite_id(std::span<std::byte> value);
   void consume(std::span<std::byte> bytes, Sink& out);
   void expect_response(bool is_local);
   Step fail(std::string reason);

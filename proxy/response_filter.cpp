@@ -68,7 +68,9 @@ ResponseFilter::Step ResponseFilter::read_head(Bytes rest, Sink& out) {
   if (api_ == nullptr || (!must_read && !api_->response_read.contain(pending.version))) {
     state_ = State::pass;
     pass_left_ = frame_left_;
-  } else if (is_fetch(*api_) && frame_size_ > fetch_whole_size_max) {
+  } else if (api_->tells_ids || (is_fetch(*api_) && frame_size_ > fetch_whole_size_max)) {
+    std::ranges::stable_sort(pending_->markers, {}, &MappedMarker::mapped);
+    error_code_ = 0;
     state_ = State::header;
     consume(rest.first(sizeof(ResponseHead)), out);
     walker_.emplace(codec::headers::response, codec::response_header_version(*api_, pending.version), frame_left_);
@@ -144,6 +146,9 @@ ResponseFilter::Step ResponseFilter::read_fields(Bytes rest, Sink& out) {
   switch (step.kind) {
     case Walker::Step::Kind::need_more: consume(rest.first(in.position()), out); return Status::more;
     case Walker::Step::Kind::malformed: return fail(make_error_code(walker_->error()).message());
+    case Walker::Step::Kind::field:
+      if (api_->tells_ids) see_id(step);
+      break;
     case Walker::Step::Kind::records:
       consume(rest.first(in.position()), out);
       state_ = State::pass;
@@ -179,6 +184,26 @@ ResponseFilter::Step ResponseFilter::read_fields(Bytes rest, Sink& out) {
   }
   consume(rest.first(in.position()), out);
   return {};
+}
+
+// The destination's own ids are marked, and markers get back the id that the client sent; an error's id is no id.
+void ResponseFilter::see_id(const Walker::Step& step) {
+  using boost::endian::big_int64_t;
+  if (step.role == codec::Role::error_code) error_code_ = codec::load<boost::endian::big_int16_t>(step.value);
+  if (step.role != codec::Role::producer_id || error_code_ != 0) return;
+  const mapping::ProducerId pid{codec::load<big_int64_t>(step.value)};
+  const auto& markers = pending_->markers;
+  const auto marker = std::ranges::lower_bound(markers, pid, {}, &MappedMarker::mapped);
+  if (marker != markers.end() && marker->mapped == pid) {
+    codec::store(step.value, big_int64_t(marker->sent.value));
+    return;
+  }
+  if (pid.value < 0) return;
+  if (mapping::mark::is_on(pid)) return observer_.on_id(IdEvent::marked_upstream, pid);
+  codec::store(step.value, big_int64_t(mapping::mark::to_client(pid).value));
+  const bool is_for_use =
+      api_->response == &codec::init_producer_id::response || api_->response == &codec::end_txn::response;
+  observer_.on_id(is_for_use ? IdEvent::handed_out : IdEvent::marked, pid);
 }
 
 ResponseFilter::Step ResponseFilter::blank_tail(Bytes rest, Sink& out) {

@@ -17,7 +17,8 @@ namespace proxy {
 
 // The way from a broker to its client, without I/O. Responses that carry addresses or versions are read whole and
 // rewritten; a long Fetch or ShareFetch streams, and since its size has left before its addresses arrive, these are
-// blanked at equal size (clients then ask Metadata). All others pass as they are.
+// blanked at equal size (clients then ask Metadata). Those that tell producer ids stream, too, and the destination's
+// own ids are marked in place. All others pass as they are.
 class ResponseFilter {
  public:
   static constexpr std::uint32_t whole_size_max = 64 << 20;  // of a response that must be read whole
@@ -52,6 +53,7 @@ class ResponseFilter {
   Step read_whole(std::span<std::byte> rest, Sink& out);
   Step rewrite_whole(std::span<std::byte> frame, Sink& out, bool is_window);
   Step read_fields(std::span<std::byte> rest, Sink& out);
+  void see_id(const codec::Walker::Step& step);
   codec::ErrorCode look_into(std::span<std::byte> frame);
   Step blank_tail(std::span<std::byte> rest, Sink& out);
   Step pass(std::span<std::byte> rest, Sink& out);
@@ -73,7 +75,8 @@ class ResponseFilter {
   std::uint64_t pass_left_ = 0;   // ... that need no look, or are to be blanked
   std::vector<std::byte> frame_;  // a response that must be read whole and did not come in one window
   std::optional<codec::Walker> walker_;
-  std::size_t consumed_ = 0;  // in this turn
+  std::int16_t error_code_ = 0;  // the last one in a response that tells producer ids: of what the next id stands in
+  std::size_t consumed_ = 0;     // in this turn
   Fault fault_;
 };
 

@@ -330,6 +330,11 @@ std::vector<Totals> Server::totals() const {
       total.batches_unmarked += counters.batches_unmarked.get();
       total.batches_shared += counters.batches_shared.get();
       total.possible_aliases += counters.possible_aliases.get();
+      total.ids_marked += counters.ids_marked.get();
+      total.ids_unmarked += counters.ids_unmarked.get();
+      total.ids_marked_upstream += counters.ids_marked_upstream.get();
+      total.markers_mapped += counters.markers_mapped.get();
+      total.connections_of_both_ids += counters.connections_of_both_ids.get();
       total.null_records += counters.null_records.get();
       total.rebootstraps += counters.rebootstraps.get();
       total.nodes_left_out += counters.nodes_left_out.get();

@@ -27,6 +27,8 @@ struct Totals {
   std::uint64_t requests = 0, responses = 0, request_bytes = 0, response_bytes = 0;
   std::uint64_t batches_passed = 0, batches_mapped = 0, batches_unmarked = 0, batches_shared = 0;
   std::map<std::string, std::uint64_t> batches_refused, batches_deferred;  // by reason
+  std::uint64_t ids_marked = 0, ids_unmarked = 0, ids_marked_upstream = 0, markers_mapped = 0;
+  std::uint64_t connections_of_both_ids = 0;
   std::uint64_t possible_aliases = 0, null_records = 0, rebootstraps = 0, nodes_left_out = 0;
 };
 

@@ -77,6 +77,8 @@ class Session final : private TrafficObserver {
   void on_response() override;
   void on_rebootstrap_required() override;
   void on_node_left_out(std::int32_t node_id) override;
+  void on_id(IdEvent event, mapping::ProducerId pid) override;
+  void warn_of_unmarked_id(const BatchEvent& event);
 
   const ListenerContext& listener_;
   Worker& worker_;
@@ -103,6 +105,8 @@ class Session final : private TrafficObserver {
   bool awaits_first_answer_ = false;
   bool has_broker_spoken_ = false;
   bool is_draining_ = false;
+  bool holds_marked_id_ = false;  // the client was handed an id of the destination's own
+  bool has_warned_of_unmarked_id_ = false;
   std::size_t drain_left_ = 0;  // bytes of the client that lay in the socket when draining began
   Clock::time_point held_since_ = Clock::time_point::max();
   Clock::time_point deadline_ = Clock::time_point::max();

@@ -47,7 +47,7 @@ class Worker {
   std::atomic<bool> was_cut_off = false;  // a session ended by its deadline left something unanswered or unsent
 
   // One a kind of line, so that none of them hides another.
-  log::Limit client_faults, broker_faults, dial_failures, refusals, deferrals, cut_offs;
+  log::Limit client_faults, broker_faults, dial_failures, refusals, deferrals, cut_offs, unmarked_ids;
 
  private:
   void tick();

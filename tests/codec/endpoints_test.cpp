@@ -90,7 +90,7 @@ TEST_CASE("the responses of the vectors leave as they say, and those that name n
   int changed = 0;
   for (const auto& row : support::golden_messages()) {
     const auto* api = find_api(row.api_key);
-    if (api == nullptr || row.is_request || api->response == &api_versions::response) continue;
+    if (api == nullptr || row.is_request || api->response == &api_versions::response || api->tells_ids) continue;
     CAPTURE(row.title);
     const auto rewritten = rewrite(row.frame, *api, row.version, nodes);
     CHECK(to_hex(rewritten.frame) == to_hex(row.frame_after));

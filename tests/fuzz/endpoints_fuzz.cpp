@@ -82,7 +82,7 @@ void require_tail_blanked(Bytes tail, codec::Version version) {
 // Input: which API, its version, which nodes are known, then the frame without its size.
 void endpoints(Input input) {
   const auto& api = codec::apis[take_byte(input) % codec::apis.size()];
-  if (api.response == &codec::api_versions::response) return;
+  if (api.response == nullptr || api.response == &codec::api_versions::response || api.tells_ids) return;
   const auto versions = api.served.last - api.served.first + 1;
   const auto version = static_cast<codec::Version>(api.served.first + take_byte(input) % versions);
   const auto known = advertise(take_byte(input));

@@ -8,11 +8,14 @@ import pathlib
 HERE = pathlib.Path(__file__).parent
 VECTORS = HERE.parent / "vectors"
 
-# The order of support::all_messages and of codec::apis.
-APIS = [(0, "Produce", 0), (1, "Fetch", 0), (3, "Metadata", 0), (10, "FindCoordinator", 0), (18, "ApiVersions", 0),
-        (55, "DescribeQuorum", 0), (60, "DescribeCluster", 0), (78, "ShareFetch", 1), (79, "ShareAcknowledge", 1)]
+# The order of codec::apis: key, first version, which of its messages have a table.
+BOTH, REQUEST, RESPONSE = ("request", "response"), ("request",), ("response",)
+APIS = [(0, 0, BOTH), (1, 0, RESPONSE), (3, 0, RESPONSE), (10, 0, RESPONSE), (18, 0, RESPONSE), (22, 0, BOTH),
+        (24, 0, REQUEST), (25, 0, REQUEST), (26, 0, BOTH), (27, 0, BOTH), (28, 0, REQUEST), (55, 0, RESPONSE),
+        (60, 0, RESPONSE), (61, 0, RESPONSE), (65, 0, RESPONSE), (66, 0, BOTH), (78, 1, RESPONSE), (79, 1, RESPONSE)]
+TELL_IDS = (22, 26, 27, 61, 65, 66)  # these responses are read for producer ids, and have no addresses
 HEADERS = 2
-TABLES = [(0, "request")] + [(key, "response") for key, _, _ in APIS]
+TABLES = [(key, kind) for key, _, kinds in APIS for kind in kinds]  # the order of support::all_messages
 ALL_NODES, SOME_NODES = 0xff, 0x0a
 
 
@@ -41,13 +44,13 @@ def main():
             chosen[row["api"], row["kind"], row["version"]] = row
     for (name, kind, version), row in sorted(chosen.items()):
         key = row["api_key"]
-        index, first = next((i, first) for i, (k, _, first) in enumerate(APIS) if k == key)
+        index, first = next((i, first) for i, (k, first, _) in enumerate(APIS) if k == key)
         file = f"{name}_{kind}_v{version}"
         write("walker", file, HEADERS + TABLES.index((key, kind)), version - first, 6, body(row))
         frame = bytes.fromhex(row["frame_hex"])[4:]
         if key == 18:
             write("api_versions", file, version, frame)
-        elif kind == "response":
+        elif kind == "response" and key not in TELL_IDS:
             write("endpoints", file, index, version - first, ALL_NODES, frame)
             write("endpoints", file + "_some", index, version - first, SOME_NODES, frame)
 

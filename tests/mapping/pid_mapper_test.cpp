@@ -260,4 +260,16 @@ TEST_CASE("the mapper tells the region it was made for") {
   CHECK(PidMapper({42}).home() == Region{42});
 }
 
+TEST_CASE("a marker never keeps a source's id, and the destination's own becomes its own again") {
+  const PidMapper mapper({42});
+  for (const std::int64_t pid : {std::int64_t{0}, std::int64_t{5}, std::int64_t{0x7fffffff}, mark::bit - 1}) {
+    CHECK(mapper.decide_marker({pid}) == layout::pack({42}, {pid}));
+    CHECK(mapper.decide_marker({pid}).value < 0);
+    CHECK(mapper.decide_marker(mark::set({pid})).value == (pid & ~mark::bit));
+  }
+  for (const std::int64_t pid : {std::int64_t{-1}, std::int64_t{-7}, layout::pack({99}, {5}).value, INT64_MIN})
+    CHECK(mapper.decide_marker({pid}).value == pid);
+  CHECK(PidMapper({UINT32_MAX}).decide_marker({layout::producer_max}) == no_producer_id);
+}
+
 }  // namespace mapping

@@ -47,9 +47,11 @@ struct RecordingObserver final : proxy::TrafficObserver {
   void on_response() override { ++responses; }
   void on_rebootstrap_required() override { ++rebootstraps; }
   void on_node_left_out(std::int32_t node) override { left_out.push_back(node); }
+  void on_id(proxy::IdEvent event, mapping::ProducerId pid) override { ids.emplace_back(event, pid.value); }
 
   std::vector<SeenBatch> batches;
   std::vector<std::int32_t> left_out;
+  std::vector<std::pair<proxy::IdEvent, std::int64_t>> ids;
   int requests = 0, null_records = 0, responses = 0, rebootstraps = 0;
 };
 
