@@ -221,7 +221,7 @@ def run_together(*commands):
         if process.returncode:
             text = (out[-500:] + err).decode(errors="replace")
             raise AssertionError(f"{process.args}: exit code {process.returncode}\n{text[-4000:]}")
-        results.append(json.loads(out))
+        results.append(json.loads(out.splitlines()[-1]))  # Java may log to stdout, before it
     if len(results) < len(commands):
         raise AssertionError(f"{commands[len(results)]}: did not end within {_JOB_TIMEOUT} s")
     return results
