@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -67,6 +68,16 @@ def _once(name, steps):
     if why:
         raise unittest.SkipTest(why)
     return directory
+
+
+def _require(command, at_least):
+    """Skips where a language is missing or older than what its programs need."""
+    if not shutil.which(command[0]):
+        raise unittest.SkipTest(f"{command[0]} is not installed")
+    printed = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True).stdout.decode()
+    found = re.search(r"\d+\.\d+", printed)
+    if not found or tuple(map(int, found[0].split("."))) < at_least:
+        raise unittest.SkipTest(f"{printed.strip()} is older than {'.'.join(map(str, at_least))}")
 
 
 class Client:
@@ -129,9 +140,11 @@ class Go(Client):
         self._folder = folder
 
     def program(self):
+        _require(["go", "version"], (1, 26))
         sources = sorted(path for path in (_SOURCES / "go").rglob("*") if path.is_file())
         digest = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:12]
-        directory = _once(f"go-{digest}", lambda d: [["go", "build", "-C", _SOURCES / "go", "-o", d, "./..."]])
+        build = ["env", "GOTOOLCHAIN=local", "go", "build", "-C", _SOURCES / "go"]  # not with another Go, which it fetches
+        directory = _once(f"go-{digest}", lambda d: [[*build, "-o", d, "./..."]])
         return [str(directory / self._folder)]
 
 
@@ -156,13 +169,15 @@ class Python(Client):
 
 
 class JavaScript(Client):
-    def __init__(self, script, *args, **options):
+    def __init__(self, script, *args, node=18, **options):
         super().__init__(*args, **options)
         self._script = script
+        self._node = node
 
     def program(self):
+        _require(["node", "--version"], (self._node, 0))
         package = f"{self.name}@{self.version}"
-        install = ["npm", "install", "--no-fund", "--no-audit", "--loglevel=error", "--engine-strict"]
+        install = ["npm", "install", "--no-fund", "--no-audit", "--loglevel=error"]
         directory = _once(f"npm-{self.key}", lambda d: [[*install, "--prefix", d, package]])
         for path in (_SOURCES / "js").iterdir():  # modules are looked for beside the program that imports them
             shutil.copy(path, directory)
@@ -195,7 +210,7 @@ def all_clients():
         Python("kafka_python_job.py", "kafka-python", "kafka-python", "3.0.12"),
         Python("aiokafka_job.py", "aiokafka", "aiokafka", "0.14.0"),
         JavaScript("kafkajs_job.mjs", "kafkajs", "2.2.4"),
-        Platformatic("platformatic_job.mjs", "@platformatic/kafka", "1.35.0"),
+        Platformatic("platformatic_job.mjs", "@platformatic/kafka", "1.35.0", node=20),
     ]
 
 

@@ -71,9 +71,10 @@ def load(*commands):
     return _run_all(commands)
 
 
-def consume(address, topic):
+def consume(address, topic, isolation="read_uncommitted"):
     """Reads a topic to its end and checks every CRC on the way: records and a hash for each partition."""
     command = [_kafka_client(), "consume", "--bootstrap", endpoint(address), "--topic", topic, "--check-crcs"]
+    command += ["--isolation", isolation]
     return _run_all([command])[0]
 
 
