@@ -59,6 +59,13 @@ Walker::Step Walker::next(Cursor& in) {
   }
 }
 
+bool Walker::is_cut_off() const {
+  if (left_ > 0) return false;
+  auto rest = *this;
+  Cursor nothing({});
+  return rest.next(nothing).kind != Step::Kind::done;
+}
+
 Walker::Step Walker::read_field(Cursor& in, const Field& field) {
   Level& level = levels_[depth_ - 1];
   if (!field.versions.contain(version_) || field.tag != untagged) {

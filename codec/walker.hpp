@@ -49,6 +49,8 @@ class Walker {
 
   // Bytes of the message not consumed yet, those given to the caller not counted.
   std::uint64_t left() const { return left_; }
+  // Whether no byte of the message is left, and fields are.
+  bool is_cut_off() const;
   Error error() const { return error_; }
 
  private:

@@ -107,10 +107,13 @@ Decoded decode_one(ProducerId pid) {
   }
   if (mapping::mark::is_on(pid)) {
     const auto producer = mapping::mark::cleared(pid);
-    return {"marked",
-            {},
-            producer,
-            fmt::format("the destination's own id {}, marked by a proxy for its client", producer.value)};
+    return {
+        "marked",
+        {},
+        producer,
+        fmt::format("the destination's own id {}, marked by a proxy for its client (bit 62); the destination itself "
+                    "knows it without the mark",
+                    producer.value)};
   }
   return {"unmapped", {}, pid, "as a cluster hands it out; no proxy has mapped it"};
 }

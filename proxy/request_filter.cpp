@@ -164,12 +164,8 @@ RequestFilter::Step RequestFilter::read_fields(Bytes rest, Sink& out) {
 
 // Whether the frame ends with this step, and its fields do not.
 bool RequestFilter::is_cut_off(const Walker::Step& step) const {
-  if (walker_->left() > 0) return false;
-  if (state_ == State::header) return true;
-  if (step.kind == Walker::Step::Kind::done) return false;
-  auto rest = *walker_;
-  codec::Cursor nothing({});
-  return rest.next(nothing).kind != Walker::Step::Kind::done;
+  if (state_ == State::header) return walker_->left() == 0;
+  return step.kind != Walker::Step::Kind::done && walker_->is_cut_off();
 }
 
 void RequestFilter::see(const Walker::Step& step) {

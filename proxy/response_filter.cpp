@@ -143,6 +143,8 @@ codec::ErrorCode ResponseFilter::look_into(Bytes frame) {
 ResponseFilter::Step ResponseFilter::read_fields(Bytes rest, Sink& out) {
   codec::Cursor in(rest.first(std::min<std::size_t>(rest.size(), walker_->left())));
   const auto step = walker_->next(in);
+  if (api_->tells_ids && step.kind != Walker::Step::Kind::done && walker_->is_cut_off())
+    return fail(make_error_code(codec::Error::truncated).message());
   switch (step.kind) {
     case Walker::Step::Kind::need_more: consume(rest.first(in.position()), out); return Status::more;
     case Walker::Step::Kind::malformed: return fail(make_error_code(walker_->error()).message());

@@ -352,6 +352,26 @@ TEST_CASE("a value lies in the window, to be patched there") {
   CHECK(walker.left() == body.size() - 4);
 }
 
+TEST_CASE("a message is cut off when no byte of it is left and fields are") {
+  auto body = from_hex(
+      "ffff"
+      "0001"
+      "000003e8"
+      "00000000");
+  Cursor in(body);
+  Walker walker(produce::request, 3, body.size());
+  CHECK(walker.next(in).role == Role::acks);
+  CHECK_FALSE(walker.is_cut_off());
+  CHECK(walker.next(in).kind == Kind::done);
+  CHECK_FALSE(walker.is_cut_off());
+
+  constexpr std::size_t up_to_acks = 4;
+  Cursor again(body);
+  Walker cut(produce::request, 3, up_to_acks);
+  CHECK(cut.next(again).role == Role::acks);
+  CHECK(cut.is_cut_off());
+}
+
 TEST_CASE("an empty message has only its tagged fields") {
   CHECK(walk(headers::response, 0, {}) == Trace{{}, Kind::done, {}, 0});
   CHECK(walk(headers::response, 1, from_hex("00")) == Trace{{}, Kind::done, {}, 0});

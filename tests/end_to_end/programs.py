@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 
+from tests.end_to_end import kafka_jars
 from tests.support import mirrorpid
 
 _TIMEOUT = 300  # seconds
@@ -74,8 +75,16 @@ def load(*commands):
 def consume(address, topic, isolation="read_uncommitted"):
     """Reads a topic to its end and checks every CRC on the way: records and a hash for each partition."""
     command = [_kafka_client(), "consume", "--bootstrap", endpoint(address), "--topic", topic, "--check-crcs"]
-    command += ["--isolation", isolation]
-    return _run_all([command])[0]
+    return _run_all([command + ["--isolation", isolation]])[0]
+
+
+def run_java(jars, program, *arguments):
+    """Compiles and runs a program that is one file; what it prints."""
+    command = [kafka_jars.java(), "-Xmx256m", "-cp", f"{jars}/*", str(program), *map(str, arguments)]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_TIMEOUT)
+    if done.returncode != 0:
+        raise AssertionError(f"{program.name} {arguments}: exit code {done.returncode}\n{done.stderr[-4000:]}")
+    return done.stdout
 
 
 def mirror(*routes, may_be_refused=False):

@@ -188,7 +188,7 @@ TEST_CASE("a request with ids that is cut short never reaches the broker whole")
   });
 }
 
-TEST_CASE("a response with ids that is cut short is a fault") {
+TEST_CASE("a response with ids that is cut short never reaches the client whole") {
   for_each_version(false, [&](const Api& api, Version version) {
     if (!api.response_read.contain(version)) return;
     const auto body = draw(*api.response, version, 3, false, as_it_is);
@@ -198,7 +198,9 @@ TEST_CASE("a response with ids that is cut short is a fault") {
       for (const std::size_t piece : {std::size_t{1}, std::size_t{7}, support::in_one_piece}) {
         Connection connection;
         connection.expect(correlation, api.key, version);
-        REQUIRE(connection.receive(frame, piece).status == Status::fault);
+        const auto outcome = connection.receive(frame, piece);
+        REQUIRE(outcome.status == Status::fault);
+        if (size > 0) REQUIRE(outcome.bytes.size() < frame.size());
         REQUIRE(connection.responses.fault().api_key == api.key);
       }
     }

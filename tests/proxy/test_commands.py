@@ -118,13 +118,15 @@ class Decode(unittest.TestCase):
         self.assertIn("no producer", none)
 
     def test_json_has_ids_as_strings(self):
-        code, out, _ = run("decode", "--format", "json", F_42_5, -1)
+        code, out, _ = run("decode", "--format", "json", F_42_5, -1, 1 << 62 | 9)
         self.assertEqual(code, 0)
-        first, second = json.loads(out)
+        first, second, third = json.loads(out)
         expected = {"pid": str(F_42_5), "pid_hex": "0x8000001500000005"}
         expected |= {"kind": "mapped", "region": 42, "producer": "5"}
         self.assertEqual(first, {**first, **expected})
         self.assertEqual(second["kind"], "none")
+        expected = {"pid": str(1 << 62 | 9), "pid_hex": "0x4000000000000009", "kind": "marked", "producer": "9"}
+        self.assertEqual(third, expected)
 
     def test_what_is_no_id_is_exit_code_2(self):
         for text in ("", "five", "0x", "0x1ffffffffffffffff", "9223372036854775808", "5 ", "1e3"):

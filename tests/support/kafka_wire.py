@@ -1,8 +1,9 @@
 """Kafka's wire protocol for tests: frames, messages as dictionaries, and a blocking connection.
 
-A message body is a dictionary with the field names of kafka_messages.py; what is left out takes its default, so a test
-names what it cares about. A tagged field is written when it is in the dictionary, and is there after reading when it
-was on the wire; unknown tags are kept as `_tags: {number: bytes}`. Records stay bytes: kafka_batch.py is for them.
+A message body is a dictionary with the field names of kafka_messages.py and producer_messages.py; what is left out
+takes its default, so a test names what it cares about. A tagged field is written when it is in the dictionary, and is
+there after reading when it was on the wire; unknown tags are kept as `_tags: {number: bytes}`. Records stay bytes:
+kafka_batch.py is for them.
 
     with Connection("127.0.0.1", 9092) as broker:
         broker.call("Metadata", 12, {"topics": [{"name": "orders"}]})["brokers"]
@@ -16,7 +17,7 @@ import socket
 import struct
 import uuid
 
-from tests.support.kafka_messages import MESSAGES
+from tests.support import kafka_messages, producer_messages
 
 FRAME_SIZE_MAX = 100 << 20
 
@@ -97,7 +98,8 @@ class Api:
         return version >= self.first_flexible
 
 
-APIS = {name: Api(name, *row) for name, row in MESSAGES.items()}
+_MESSAGES = {**kafka_messages.MESSAGES, **producer_messages.MESSAGES}
+APIS = {name: Api(name, *row) for name, row in _MESSAGES.items()}
 API_NAMES = {api.key: name for name, api in APIS.items()}
 
 
