@@ -127,10 +127,14 @@ void produce(rd_kafka_t* producer, const std::string& topic, std::int32_t partit
              std::int32_t index) {
   const std::string key = "key-" + std::to_string(index % 50);
   std::string value = make_value(seed, index);
-  check(rd_kafka_producev(producer, RD_KAFKA_V_TOPIC(topic.c_str()), RD_KAFKA_V_PARTITION(partition),
-                          RD_KAFKA_V_KEY(key.data(), key.size()), RD_KAFKA_V_VALUE(value.data(), value.size()),
-                          RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY | RD_KAFKA_MSG_F_BLOCK), RD_KAFKA_V_END),
-        "produce");
+  rd_kafka_resp_err_t error{};
+  while ((error = rd_kafka_producev(
+              producer, RD_KAFKA_V_TOPIC(topic.c_str()), RD_KAFKA_V_PARTITION(partition),
+              RD_KAFKA_V_KEY(key.data(), key.size()), RD_KAFKA_V_VALUE(value.data(), value.size()),
+              RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY), RD_KAFKA_V_END)) == RD_KAFKA_RESP_ERR__QUEUE_FULL) {
+    rd_kafka_poll(producer, 100);  // what is delivered counts until it has been heard of
+  }
+  check(error, "produce");
   rd_kafka_poll(producer, 0);
 }
 
