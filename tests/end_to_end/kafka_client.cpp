@@ -2,15 +2,18 @@
 // would.
 //
 //   kafka_client load    --bootstrap HOST:PORT --topic T --codec CODEC --records N --partitions P --seed S
-//                        [--transactional-id ID --transaction-records M --abort-every K]
+//                        [--transactional-id ID --transaction-records M --abort-every K] [--pause MICROSECONDS]
 //   kafka_client consume --bootstrap HOST:PORT --topic T [--check-crcs] [--isolation read_committed]
 //
-// What was done goes to stdout as one line of JSON, notes to stderr. Exit: 0 done, 1 failed, 2 usage.
+// SIGTERM ends a load early, and well. What was done goes to stdout as one line of JSON, notes to stderr. Exit: 0 done,
+// 1 failed, 2 usage.
 
 #include <librdkafka/rdkafka.h>
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -18,6 +21,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 namespace {
@@ -103,6 +107,8 @@ void check(rd_kafka_resp_err_t error, const char* what) {
 
 // --- load ---
 
+volatile std::sig_atomic_t is_stopping = 0;
+
 struct Delivered {
   std::int64_t acknowledged = 0;
   std::int64_t refused = 0;  // records of an aborted transaction that had not left yet are among these
@@ -140,12 +146,13 @@ void produce(rd_kafka_t* producer, const std::string& topic, std::int32_t partit
 
 int load(const Options& options) {
   const std::string topic = options.text("topic");
-  const std::int32_t records = options.number("records");
+  std::int32_t records = options.number("records");
   const std::int32_t partitions = options.number("partitions");
   const std::int32_t seed = options.number("seed");
   const bool transactional = options.has("transactional-id");
   const std::int32_t transaction_records = transactional ? options.number_or("transaction-records", 40) : records;
   const std::int32_t abort_every = options.number_or("abort-every", 0);
+  const std::chrono::microseconds pause(options.number_or("pause", 0));  // behind each record
   if (partitions == 0 || transaction_records == 0) fail(2, "there must be something to produce to, and to produce");
 
   Properties properties{{"bootstrap.servers", options.text("bootstrap")},
@@ -155,6 +162,7 @@ int load(const Options& options) {
                         {"batch.num.messages", "20"}};  // many batches of few records: batches are what is tested
   if (transactional) properties["transactional.id"] = options.text("transactional-id");
 
+  std::signal(SIGTERM, [](int) { is_stopping = 1; });
   Delivered delivered;
   const auto producer = make_client(RD_KAFKA_PRODUCER, properties, &delivered, count_delivery);
   if (transactional) check(rd_kafka_init_transactions(producer.get(), timeout_ms), "init_transactions");
@@ -165,6 +173,8 @@ int load(const Options& options) {
     if (transactional) check(rd_kafka_begin_transaction(producer.get()), "begin_transaction");
     for (std::int32_t end = std::min(records, index + transaction_records); index < end; ++index) {
       produce(producer.get(), topic, index % partitions, seed, index);
+      if (pause.count() > 0) std::this_thread::sleep_for(pause);
+      if (is_stopping) records = end = index + 1;
     }
     check(rd_kafka_flush(producer.get(), timeout_ms),
           "flush");  // also before an abort: aborted records shall be in the log
