@@ -2,12 +2,14 @@
 about them are as without mirrorpid, and the log holds the ids that the destination handed out.
 
 Raw requests in every version that the brokers speak, Kafka's Java client, librdkafka, and Kafka's own tools.
+With MIRRORPID_LONG=1 on two more releases.
 """
 
 import pathlib
 import unittest
 
 from tests.end_to_end import kafka, kafka_jars, programs
+from tests.end_to_end.collisions import IS_LONG
 from tests.support import kafka_batch, kafka_wire
 from tests.support.mapping import mapped, region_of
 from tests.support.mirrorpid import Mirrorpid, Source
@@ -43,7 +45,7 @@ class OwnProducers:
 
     @classmethod
     def setUpClass(cls):
-        cls.destination = DESTINATIONS[cls.version]
+        cls.destination = DESTINATIONS.get(cls.version) or cls.enterClassContext(kafka.Cluster(cls.version, nodes=2))
         cls.proxy = cls.enterClassContext(Mirrorpid([Source("eu", SOURCE_ID)], bootstrap=cls.destination.bootstrap))
         with cls.destination.connect() as connection:
             rows = connection.call("ApiVersions", 3)["api_keys"]
@@ -405,6 +407,16 @@ class OnKafka44(OwnProducers, unittest.TestCase):
 
 class OnKafka39(OwnProducers, unittest.TestCase):
     version = "3.9.2"
+
+
+@unittest.skipUnless(IS_LONG, "MIRRORPID_LONG is not set")
+class OnKafka40(OwnProducers, unittest.TestCase):
+    version = "4.0.2"
+
+
+@unittest.skipUnless(IS_LONG, "MIRRORPID_LONG is not set")
+class OnKafka36(OwnProducers, unittest.TestCase):
+    version = "3.6.2"
 
 
 if __name__ == "__main__":
