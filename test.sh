@@ -1,8 +1,8 @@
 #!/bin/bash
 # Every kind of test, with all that it needs installed and built:
 #   ./test.sh          what CI runs; at most 20 minutes on 2 cores
-#   ./test.sh --all    and what takes longer: the unit tests as released and under the thread sanitizer, and
-#                      fuzzing (FUZZ_SECONDS a target, 120 by default)
+#   ./test.sh --all    and what takes longer: all clients, tools and brokers, more kills, the unit tests as released
+#                      and under the thread sanitizer, and fuzzing (FUZZ_SECONDS a target, 120 by default)
 # Each step's output is in build/test-logs/STEP.log. A step that fails does not stop the next ones. The last line is the
 # sum of all: N passed, N failed, N skipped. The status is 1 if anything failed.
 set -uo pipefail
@@ -72,7 +72,9 @@ unit_tests unit-tests dev
 python_tests script-tests 120 build/dev/mirrorpid "$jobs" tests/scripts tests/support
 python_tests proxy-tests 600 build/dev/mirrorpid "$jobs" tests/proxy
 python_tests proxy-tests-release 600 build/release/mirrorpid "$jobs" tests/proxy  # memory tells nothing with sanitizers
-python_tests end-to-end 900 build/release/mirrorpid 1 tests/end_to_end  # brokers fill the machine by themselves
+if [ "$all" ]; then export MIRRORPID_LONG=1 MIRRORPID_CLIENT_TABLE="$PWD/$logs/clients.md"; fi
+# Brokers fill the machine by themselves.
+python_tests end-to-end "$([ "$all" ] && echo 7200 || echo 900)" build/release/mirrorpid 1 tests/end_to_end
 
 if [ "$all" ]; then
   build build-release-tests release

@@ -55,14 +55,16 @@ def _once(name, steps):
     """Installs into a directory of the cache what `steps(directory)` yields commands for, and returns it."""
     if name not in _outcomes:
         directory = _cache(name)
+        directory.parent.mkdir(parents=True, exist_ok=True)
         complete = directory / ".complete"
         why = None
-        if not complete.exists():
-            shutil.rmtree(directory, ignore_errors=True)
-            directory.mkdir(parents=True)
-            why = next(filter(None, (_why_not(command) for command in steps(directory))), None)
-            if not why:
-                complete.touch()
+        with kafka_jars.lock(directory.with_name(f"{name}.lock")):
+            if not complete.exists():
+                shutil.rmtree(directory, ignore_errors=True)  # what an interrupted run left
+                directory.mkdir()
+                why = next(filter(None, (_why_not(command) for command in steps(directory))), None)
+                if not why:
+                    complete.touch()
         _outcomes[name] = directory, why
     directory, why = _outcomes[name]
     if why:
@@ -179,9 +181,11 @@ class JavaScript(Client):
         package = f"{self.name}@{self.version}"
         install = ["npm", "install", "--no-fund", "--no-audit", "--loglevel=error"]
         directory = _once(f"npm-{self.key}", lambda d: [[*install, "--prefix", d, package]])
-        for path in (_SOURCES / "js").iterdir():  # modules are looked for beside the program that imports them
-            shutil.copy(path, directory)
-        return ["node", str(directory / self._script)]
+        # Modules are looked for beside the program that imports them.
+        beside = temporary_directory("mirrorpid-js-")
+        shutil.copytree(_SOURCES / "js", beside, dirs_exist_ok=True)
+        (beside / "node_modules").symlink_to(directory / "node_modules")
+        return ["node", str(beside / self._script)]
 
 
 class Platformatic(JavaScript):

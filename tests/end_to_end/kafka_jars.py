@@ -29,7 +29,8 @@ def _cache():
 
 
 @contextlib.contextmanager
-def _lock(path):
+def lock(path):
+    """Held by one process at a time."""
     with open(path, "w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
@@ -66,7 +67,7 @@ def get(version, *profiles):
     complete = directory / ".complete"
     if complete.exists():
         return directory
-    with _lock(cache / f"{name}.lock"):
+    with lock(cache / f"{name}.lock"):
         if not complete.exists():
             if name not in _failures:
                 _failures[name] = _fetch(version, profiles, directory)

@@ -25,7 +25,12 @@ BROKERS = [("4.4.0", 3), ("3.9.2", 1)]
 if IS_LONG:
     BROKERS = [(version, nodes) for version in ("3.7.2", "3.9.2", "4.0.2", "4.4.0") for nodes in (1, 3)]
 
-table = client_table.Table([f"{version}, {nodes} nodes" for version, nodes in BROKERS])
+
+def column(version, nodes):
+    return f"{version}, {nodes} node{'s' if nodes > 1 else ''}"
+
+
+table = client_table.Table([column(*broker) for broker in BROKERS])
 
 
 def setUpModule():
@@ -76,7 +81,7 @@ class Matrix:
         cls.proxy = cls.enterClassContext(Proxy([source], cls.cluster, "__mirror_state", replication_factor=copies))
 
     def run_client(self, client):
-        cell = f"{self.version}, {self.nodes} nodes"
+        cell = column(self.version, self.nodes)
         if client.group_protocol == "consumer" and self.version < "4":
             self.skipTest(f"Kafka {self.version} has no group protocol '{client.group_protocol}'")
         table.note(client, cell, "differs")

@@ -171,6 +171,8 @@ class MirrorMaker:
         process = self.start()
         self.assert_mirrored(process)
         self.produce(seed=3)
+        self.proxy.kill()  # in the middle of it, or nearly
+        self.proxy.start()
         self.assert_mirrored(process)
         self.consume_at_source()
         # The last marker of a transaction is not a record, and counts.
