@@ -29,11 +29,12 @@ def _cache(name):
     return pathlib.Path(base) / "mirrorpid" / "clients" / name
 
 
-def _why_not(command, **options):
+def _why_not(command):
     """Runs a step of an installation: why it failed, or None."""
     program = command[0]
     if not shutil.which(program):
         return f"{program} is not installed"
+    what = " ".join(pathlib.Path(part).name for part in command[:3])
     try:
         done = subprocess.run(
             [str(part) for part in command],
@@ -41,14 +42,14 @@ def _why_not(command, **options):
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             timeout=_INSTALL_TIMEOUT,
-            **options,
         )
     except subprocess.TimeoutExpired:
-        return f"{' '.join(map(str, command[:3]))} did not end within {_INSTALL_TIMEOUT} s"
+        return f"{what} did not end within {_INSTALL_TIMEOUT} s"
     if done.returncode == 0:
         return None
-    lines = done.stdout.decode(errors="replace").split("\n")
-    return f"{' '.join(map(str, command[:3]))}: {' '.join(line.strip() for line in lines if line.strip())[-300:]}"
+    lines = done.stdout.decode(errors="replace").strip().split("\n")
+    told = next((line for line in lines if "error" in line.lower()), lines[-1])
+    return f"{what} failed: {told.strip()[:200]}"
 
 
 def _once(name, steps):
