@@ -1,8 +1,8 @@
 #!/bin/bash
 # Every kind of test, with all that it needs installed and built:
 #   ./test.sh          what CI runs; at most 20 minutes on 2 cores
-#   ./test.sh --all    and what takes longer: the unit tests as released and under the thread sanitizer, and
-#                      fuzzing (FUZZ_SECONDS a target, 120 by default)
+#   ./test.sh --all    and what takes longer: all clients, tools and brokers, more kills, the unit tests as released
+#                      and under the thread sanitizer, and fuzzing (FUZZ_SECONDS a target, 120 by default)
 # Each step's output is in build/test-logs/STEP.log. A step that fails does not stop the next ones. The last line is the
 # sum of all: N passed, N failed, N skipped. The status is 1 if anything failed.
 set -uo pipefail
@@ -66,14 +66,16 @@ python_tests() {  # NAME SECONDS_MAX PROGRAM MODULES_AT_A_TIME FOLDER...
 }
 
 step format check 300 scripts/check_format.sh
-build build-release release mirrorpid kafka_client verbatim_mirror_tool  # the last two are for the tests on real Kafka
+build build-release release mirrorpid kafka_client librdkafka_job verbatim_mirror_tool  # the last three are for the tests on real Kafka
 step demo check 120 build/release/mirrorpid demo
 build build-dev dev
 unit_tests unit-tests dev
 python_tests script-tests 120 build/dev/mirrorpid "$jobs" tests/scripts tests/support
 python_tests proxy-tests 600 build/dev/mirrorpid "$jobs" tests/proxy
 python_tests proxy-tests-release 600 build/release/mirrorpid "$jobs" tests/proxy  # memory tells nothing with sanitizers
-python_tests end-to-end 900 build/release/mirrorpid 1 tests/end_to_end  # brokers fill the machine by themselves
+if [ "$all" ]; then export MIRRORPID_LONG=1 MIRRORPID_CLIENT_TABLE="$PWD/$logs/clients.md"; fi
+# Brokers fill the machine by themselves.
+python_tests end-to-end "$([ "$all" ] && echo 7200 || echo 900)" build/release/mirrorpid 1 tests/end_to_end
 
 if [ "$all" ]; then
   build build-release-tests release

@@ -21,6 +21,11 @@ esac
 
 missing=()
 while read -r package; do
+  if [[ $package == "("* ]]; then
+    command=${package%%)*}
+    if command -v "${command#(}" >/dev/null; then continue; fi
+    package=${package#*) }
+  fi
   [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)" = installed ] || missing+=("$package")
 done < <(for group; do sed -n "/^#/d; s/^$release: *//; /:/d; /./p" "packages-$group.txt"; done)
 [ ${#missing[@]} -gt 0 ] || exit 0

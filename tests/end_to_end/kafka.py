@@ -37,6 +37,13 @@ appender.out.name=out
 appender.out.layout.type=PatternLayout
 appender.out.layout.pattern=%d %p %m (%c)%n
 """
+# Every request with its header, as JSON.
+_REQUESTS_1 = "log4j.logger.kafka.request.logger=DEBUG\n"
+_REQUESTS_2 = "logger.requests.name=kafka.request.logger\nlogger.requests.level=DEBUG\n"
+_REQUEST_HEADER = re.compile(
+    r'"requestApiKey":\d+,"requestApiVersion":(\d+),"correlationId":-?\d+,"clientId":"([^"]*)".*?'
+    r'"requestApiKeyName":"(\w+)"'
+)
 # Small heaps and the first compiler alone: these brokers live for a minute, and several of them share two cores.
 _JVM = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData", "-Xshare:auto", "-Djava.awt.headless=true"]
 
@@ -72,10 +79,18 @@ class Cluster:
     controllers, too.
 
     `extra` holds broker properties. Topics come from create_topic only. Everything lies in a temporary directory that
-    goes away with the cluster."""
+    goes away with the cluster. With `log_requests` request_versions can tell what each client has sent."""
 
     def __init__(
-        self, version, nodes=1, cluster_id=None, extra=None, controllers=1, format_arguments=(), node_ids=None
+        self,
+        version,
+        nodes=1,
+        cluster_id=None,
+        extra=None,
+        controllers=1,
+        format_arguments=(),
+        node_ids=None,
+        log_requests=False,
     ):
         self.version = version
         self.nodes = list(node_ids or range(1, nodes + 1))
@@ -83,6 +98,7 @@ class Cluster:
         self.controllers = self.nodes[:controllers]
         self.extra = extra or {}
         self.format_arguments = format_arguments  # of StorageTool
+        self.log_requests = log_requests
         self.directory = None
         self._ports = {}
         self._controller_ports = {}
@@ -110,6 +126,15 @@ class Cluster:
     def broker_log(self, node=1):
         return self._log_path(node).read_text(errors="replace")
 
+    def request_versions(self, client_id):
+        """{API: versions} of what a client has sent, as all running nodes have logged it."""
+        versions = {}
+        for node in self.nodes:
+            for version, client, api in _REQUEST_HEADER.findall(self.broker_log(node)):
+                if client == client_id:
+                    versions.setdefault(api, set()).add(int(version))
+        return versions
+
     def segments(self, topic, partition, node=None):
         """The log files of a partition, oldest first, of its only replica or of the one on `node`."""
         nodes = self.nodes if node is None else [node]
@@ -134,8 +159,8 @@ class Cluster:
         """Starts all nodes and returns at once; wait_ready does the waiting."""
         kafka_jars.get(self.version)
         self.directory = temporary_directory("mirrorpid-kafka-")
-        (self.directory / "log4j.properties").write_text(_LOG4J_1)
-        (self.directory / "log4j2.properties").write_text(_LOG4J_2)
+        (self.directory / "log4j.properties").write_text(_LOG4J_1 + _REQUESTS_1 * self.log_requests)
+        (self.directory / "log4j2.properties").write_text(_LOG4J_2 + _REQUESTS_2 * self.log_requests)
         self._ports = {node: ports.free_ports() for node in self.nodes}
         self._controller_ports = {node: ports.free_ports() for node in self.controllers}
         for node in self.nodes:

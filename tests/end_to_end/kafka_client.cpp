@@ -5,7 +5,7 @@
 //                        [--transactional-id ID --transaction-records M --abort-every K] [--per-second R]
 //   kafka_client consume --bootstrap HOST:PORT --topic T [--check-crcs] [--isolation read_committed]
 //
-// Both take --set "NAME=VALUE NAME=VALUE...", more properties of librdkafka.
+// Both take --set "NAME=VALUE NAME=VALUE...", more properties of librdkafka. SIGTERM ends a load early, and well.
 //
 // What was done goes to stdout as one line of JSON, notes to stderr. Exit: 0 done, 1 failed, 2 usage.
 
@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -118,6 +119,8 @@ void check(rd_kafka_resp_err_t error, const char* what) {
 
 // --- load ---
 
+volatile std::sig_atomic_t is_stopping = 0;
+
 struct Delivered {
   std::int64_t acknowledged = 0;
   std::int64_t refused = 0;  // records of an aborted transaction that had not left yet are among these
@@ -142,16 +145,20 @@ void produce(rd_kafka_t* producer, const std::string& topic, std::int32_t partit
              std::int32_t index) {
   const std::string key = "key-" + std::to_string(index % 50);
   std::string value = make_value(seed, index);
-  check(rd_kafka_producev(producer, RD_KAFKA_V_TOPIC(topic.c_str()), RD_KAFKA_V_PARTITION(partition),
-                          RD_KAFKA_V_KEY(key.data(), key.size()), RD_KAFKA_V_VALUE(value.data(), value.size()),
-                          RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY | RD_KAFKA_MSG_F_BLOCK), RD_KAFKA_V_END),
-        "produce");
+  rd_kafka_resp_err_t error{};
+  while ((error = rd_kafka_producev(
+              producer, RD_KAFKA_V_TOPIC(topic.c_str()), RD_KAFKA_V_PARTITION(partition),
+              RD_KAFKA_V_KEY(key.data(), key.size()), RD_KAFKA_V_VALUE(value.data(), value.size()),
+              RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY), RD_KAFKA_V_END)) == RD_KAFKA_RESP_ERR__QUEUE_FULL) {
+    rd_kafka_poll(producer, 100);  // what is delivered counts until it has been heard of
+  }
+  check(error, "produce");
   rd_kafka_poll(producer, 0);
 }
 
 int load(const Options& options) {
   const std::string topic = options.text("topic");
-  const std::int32_t records = options.number("records");
+  std::int32_t records = options.number("records");
   const std::int32_t partitions = options.number("partitions");
   const std::int32_t seed = options.number("seed");
   const bool transactional = options.has("transactional-id");
@@ -167,6 +174,7 @@ int load(const Options& options) {
                         {"batch.num.messages", "20"}};  // many batches of few records: batches are what is tested
   if (transactional) properties["transactional.id"] = options.text("transactional-id");
 
+  std::signal(SIGTERM, [](int) { is_stopping = 1; });
   Delivered delivered;
   const auto producer = make_client(RD_KAFKA_PRODUCER, with_more(properties, options), &delivered, count_delivery);
   if (transactional) check(rd_kafka_init_transactions(producer.get(), timeout_ms), "init_transactions");
@@ -180,6 +188,7 @@ int load(const Options& options) {
       if (per_second > 0)
         std::this_thread::sleep_until(begin + index * std::chrono::microseconds(1'000'000 / per_second));
       produce(producer.get(), topic, index % partitions, seed, index);
+      if (is_stopping) records = end = index + 1;
     }
     check(rd_kafka_flush(producer.get(), timeout_ms),
           "flush");  // also before an abort: aborted records shall be in the log

@@ -15,7 +15,7 @@ import zipfile
 _POM = pathlib.Path(__file__).with_name("pom.xml")
 _MAVEN_TIMEOUT = 300  # seconds: 25 on a quiet machine
 _CONNECT_TIMEOUT = 20_000  # ms
-_failures = {}  # version: why; asking again would only repeat the wait
+_failures = {}  # version and profiles: why; asking again would only repeat the wait
 
 
 def java():
@@ -29,20 +29,21 @@ def _cache():
 
 
 @contextlib.contextmanager
-def _lock(path):
+def lock(path):
+    """Held by one process at a time."""
     with open(path, "w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 
-def _fetch(version, directory):
+def _fetch(version, profiles, directory):
     """Why it failed, or None."""
     for program in ("mvn", java()):
         if not shutil.which(program):
             return f"{program} is not installed"
     shutil.rmtree(directory, ignore_errors=True)  # what an interrupted run left
     command = ["mvn", "-q", "-B", "-f", _POM, "dependency:copy-dependencies", f"-Dkafka.version={version}"]
-    command += [f"-Plog-{version.split('.')[0]}", "-DincludeScope=runtime", f"-DoutputDirectory={directory}"]
+    command += [f"-P{','.join([f'log-{version[0]}', *profiles])}", "-DincludeScope=runtime", f"-DoutputDirectory={directory}"]
     command += [f"-Daether.connector.connectTimeout={_CONNECT_TIMEOUT}"]
     try:
         done = subprocess.run(
@@ -56,20 +57,22 @@ def _fetch(version, directory):
     return None
 
 
-def get(version):
-    """The directory with the jars of a Kafka version; SkipTest where they cannot be had."""
+def get(version, *profiles):
+    """The directory with the jars of a Kafka version, and of what profiles of the POM add to it; SkipTest where they
+    cannot be had."""
     cache = _cache()
     cache.mkdir(parents=True, exist_ok=True)
-    directory = cache / version
+    name = "-".join([version, *profiles])
+    directory = cache / name
     complete = directory / ".complete"
     if complete.exists():
         return directory
-    with _lock(cache / f"{version}.lock"):
+    with lock(cache / f"{name}.lock"):
         if not complete.exists():
-            if version not in _failures:
-                _failures[version] = _fetch(version, directory)
-            if _failures[version]:
-                raise unittest.SkipTest(f"no Kafka {version}: {_failures[version]}")
+            if name not in _failures:
+                _failures[name] = _fetch(version, profiles, directory)
+            if _failures[name]:
+                raise unittest.SkipTest(f"no Kafka {name}: {_failures[name]}")
             complete.touch()
     return directory
 
