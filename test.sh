@@ -46,7 +46,6 @@ if ! scripts/install.sh build test ${all:+all}; then
   exit 1
 fi
 
-[ -z "$all" ] || export MIRRORPID_LONG=1  # the tests that take longer, and all versions
 jobs=$(scripts/jobs.sh)
 export CMAKE_BUILD_PARALLEL_LEVEL=$jobs CTEST_PARALLEL_LEVEL=$jobs PYTHONDONTWRITEBYTECODE=1
 
