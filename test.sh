@@ -74,7 +74,7 @@ python_tests proxy-tests 600 build/dev/mirrorpid "$jobs" tests/proxy
 python_tests proxy-tests-release 600 build/release/mirrorpid "$jobs" tests/proxy  # memory tells nothing with sanitizers
 if [ "$all" ]; then export MIRRORPID_LONG=1 MIRRORPID_CLIENT_TABLE="$PWD/$logs/clients.md"; fi
 # Brokers fill the machine by themselves.
-python_tests end-to-end "$([ "$all" ] && echo 7200 || echo 900)" build/release/mirrorpid 1 tests/end_to_end
+python_tests end-to-end "$([ "$all" ] && echo 7200 || echo 1800)" build/release/mirrorpid 1 tests/end_to_end
 
 if [ "$all" ]; then
   build build-release-tests release

@@ -143,7 +143,8 @@ class Judgement:
         """One id an identity, one identity an id, and each is what the rules and the state topic say."""
         holders = {}
         for identity, ids in self.mapped_ids().items():
-            self.test.assertEqual(len(ids), 1, f"{identity} has the ids {ids}; {self.history(identity)}")
+            if len(ids) != 1:
+                self.test.fail(f"{identity} has the ids {ids}; {self.history(identity)}")
             slot = identity.partition, ids[0]
             self.test.assertEqual(holders.setdefault(slot, identity), identity, f"two share the id {ids[0]}")
             self.test.assertLess(ids[0], -1, f"{identity} in the log")

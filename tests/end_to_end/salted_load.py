@@ -49,12 +49,17 @@ def build_batch(cluster_id, pid, partition, sequence, count=1):
     return kafka_batch.build(records, producer_id=pid, producer_epoch=0, base_sequence=sequence)
 
 
-def produce(connection, client, topic, topic_id, batches):
-    """`batches`: {partition: bytes}; {partition: error code}."""
+def send_produce(connection, client, topic, topic_id, batches, acks=-1):
     rows = [{"index": partition, "records": data} for partition, data in batches.items()]
     entry = {"partition_data": rows}
     entry |= {"topic_id": topic_id} if client.produce >= _FIRST_ID_VERSION else {"name": topic}
-    answer = connection.call("Produce", client.produce, {"timeout_ms": 20_000, "topic_data": [entry]})
+    connection.send("Produce", client.produce, {"acks": acks, "timeout_ms": 20_000, "topic_data": [entry]})
+
+
+def produce(connection, client, topic, topic_id, batches):
+    """`batches`: {partition: bytes}; {partition: error code}."""
+    send_produce(connection, client, topic, topic_id, batches)
+    answer = connection.receive()
     return {row["index"]: row["error_code"] for row in answer["responses"][0]["partition_responses"]}
 
 

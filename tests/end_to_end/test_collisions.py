@@ -4,9 +4,11 @@ destination's log and the state topic hold then. The state is on three brokers, 
 MIRRORPID_SEED=N chooses what is sent, and the other moments for the kills of test_collisions_faults.py.
 """
 
+import collections
 import unittest
 
-from tests.end_to_end import collisions, salted_load, topic_reader
+from tests.end_to_end import collisions as support
+from tests.end_to_end import salted_load, topic_reader
 from tests.end_to_end.collisions import CONFIGS, FIRST, PID_LIMIT, REGION, SECOND, SEED, Judgement, Proxy, sources
 from tests.end_to_end.salted_load import BY_ID, BY_NAME, NOT_ENOUGH_REPLICAS, OLD, Identity, Load
 from tests.end_to_end.topic_reader import StateTopic
@@ -20,11 +22,11 @@ LONE = "MkU3OEVBNTcwNTJENDM2Qg"  # a cluster that shares its region with nobody
 REGIONS = {FIRST: REGION, SECOND: REGION, LONE: region_of(LONE)}
 PIDS = (0, 1, 2, 1 + PID_LIMIT)
 
-cluster = collisions.new_cluster()
+cluster = support.new_cluster()
 
 
 def setUpModule():
-    collisions.check_built()
+    support.check_built()
     print(f"seed {SEED}")
     cluster.__enter__()
     unittest.addModuleCleanup(cluster.close)
@@ -60,12 +62,16 @@ class Collisions(unittest.TestCase):
     def state(self):
         return StateTopic(cluster, self.state_topic)
 
+    def connect_to_leader(self, proxy, cluster_id, partition):
+        leader = cluster.leaders(self.topic)[partition]
+        return kafka_wire.Connection(*proxy.node_address(cluster_id, leader))
+
     def send(self, proxy, cluster_id, batches, client=BY_NAME):
         """Sends batches {partition: bytes} once, all to the node that leads them: {partition: error}."""
-        entry = cluster.metadata(self.topic)
-        (leader,) = {p["leader_id"] for p in entry["partitions"] if p["partition_index"] in batches}
-        with kafka_wire.Connection(*proxy.node_address(cluster_id, leader)) as connection:
-            return salted_load.produce(connection, client, self.topic, entry["topic_id"], batches)
+        (partition,) = batches
+        topic_id = cluster.metadata(self.topic)["topic_id"]
+        with self.connect_to_leader(proxy, cluster_id, partition) as connection:
+            return salted_load.produce(connection, client, self.topic, topic_id, batches)
 
     def send_until_acknowledged(self, proxy, identity, sequence=0):
         """The errors that came before."""
@@ -94,7 +100,7 @@ class Collisions(unittest.TestCase):
         judged.assert_all(*loads)
         self.assertEqual(len(judged.mapped_ids()), 2 * len(CLIENTS) * len(PIDS) * PARTITIONS)
         # One of the two keeps its ids but for those past 31 bits; the other one keeps none.
-        owners = {judged.state.owner_of(REGION, partition) for partition in range(collisions.STATE_PARTITIONS)}
+        owners = {judged.state.owner_of(REGION, partition) for partition in range(support.STATE_PARTITIONS)}
         self.assertEqual(len(owners), 1)
         (warning,) = [line for line in log.splitlines() if "sources share a region" in line]
         (salted,) = {FIRST, SECOND} - owners
@@ -119,6 +125,46 @@ class Collisions(unittest.TestCase):
                     self.assertIn(judged.collision_key(identity), judged.state.collisions())
                     judged.assert_kept_apart()
         self.assertEqual(len(self.judge().state.of(topic_reader.ClaimKey)), len(CLIENTS))
+
+    def test_a_producer_with_many_requests_in_flight_keeps_its_order_while_it_waits_for_its_salt(self):
+        """As an idempotent client does it: what was told to come again is sent again, in order."""
+        topic_id = cluster.metadata(self.topic)["topic_id"]
+        with self.proxy(FIRST, SECOND) as proxy:
+            for number, client in enumerate(CLIENTS * 4):
+                connection = self.enterContext(self.connect_to_leader(proxy, SECOND, 0))
+                left = list(range(20))
+                while left:
+                    for sequence in left:
+                        data = salted_load.build_batch(SECOND, number, 0, sequence)
+                        salted_load.send_produce(connection, client, self.topic, topic_id, {0: data})
+                    errors = {}
+                    for sequence in left:
+                        (row,) = connection.receive()["responses"][0]["partition_responses"]
+                        errors[sequence] = row["error_code"]
+                    self.assertLessEqual(set(errors.values()), {0, NOT_ENOUGH_REPLICAS})
+                    left = [sequence for sequence, error in errors.items() if error]
+        order = collections.defaultdict(list)
+        for identity, sequence, _ in self.judge().said:
+            order[identity].append(sequence)
+        self.assertEqual(len(order), 4 * len(CLIENTS))
+        for identity, sequences in order.items():
+            self.assertEqual(sequences, list(range(20)), identity)
+
+    def test_batches_that_nobody_answers_get_their_salts_too(self):
+        topic_id = cluster.metadata(self.topic)["topic_id"]
+        with self.proxy(FIRST, SECOND) as proxy:
+            for number, client in enumerate(CLIENTS):
+                connection = self.enterContext(self.connect_to_leader(proxy, SECOND, 0))
+                for sequence in range(20):
+                    data = salted_load.build_batch(SECOND, number, 0, sequence)
+                    salted_load.send_produce(connection, client, self.topic, topic_id, {0: data}, acks=0)
+                connection.call("ApiVersions", 0)  # by now all of them are through
+        judged = self.judge()
+        judged.assert_kept_apart()
+        self.assertEqual(
+            [(identity.pid, sequence) for identity, sequence, _ in judged.said],
+            [(number, sequence) for number in range(len(CLIENTS)) for sequence in range(20)],
+        )
 
     def test_one_cluster_s_pid_and_the_pid_2_31_above_it_are_two_producers(self):
         with self.proxy(LONE) as proxy:
@@ -150,15 +196,15 @@ class Collisions(unittest.TestCase):
                 ]
                 finish(loads)
             state = self.state()
-            self.assertEqual(len(state.records), 2 * collisions.STATE_PARTITIONS)
+            self.assertEqual(len(state.records), 2 * support.STATE_PARTITIONS)
             registered = [
                 (record.log_partition, record.key.region, record.key.source_cluster_id, record.value.partitions)
                 for record in state.of(topic_reader.RegistrationKey)
             ]
             records.append(sorted(registered))
         expected = [
-            (partition, REGIONS[cluster_id], cluster_id, collisions.STATE_PARTITIONS)
-            for partition in range(collisions.STATE_PARTITIONS)
+            (partition, REGIONS[cluster_id], cluster_id, support.STATE_PARTITIONS)
+            for partition in range(support.STATE_PARTITIONS)
             for cluster_id in (FIRST, LONE)
         ]
         self.assertEqual(records, [sorted(expected)] * 2)
@@ -206,7 +252,7 @@ class Collisions(unittest.TestCase):
 
         regions = {row["region"]: row for row in listed["regions"]}
         self.assertEqual(set(regions), {REGION, REGIONS[LONE]})
-        owners = [state.owner_of(REGION, partition) for partition in range(collisions.STATE_PARTITIONS)]
+        owners = [state.owner_of(REGION, partition) for partition in range(support.STATE_PARTITIONS)]
         self.assertEqual(
             {row["cluster_id"]: row["log_partitions"] for row in regions[REGION]["owners"]},
             {owner: owners.count(owner) for owner in owners},
@@ -217,7 +263,7 @@ class Collisions(unittest.TestCase):
     def test_two_proxies_that_start_at_the_same_moment_on_no_topic_agree(self):
         one, other = self.proxy(FIRST, SECOND), self.proxy(SECOND, FIRST)
         loads = []
-        with collisions.started_together(one, other):
+        with support.started_together(one, other):
             for cluster_id in (FIRST, SECOND):
                 loads += loads_of_every_client(cluster_id, self.topic, [one, other])
             finish(loads)
