@@ -8,6 +8,7 @@ namespace proxy {
 namespace {
 
 constexpr std::size_t questions_max = 1024;
+constexpr std::size_t described_max = 4096;
 
 mapping::Time now() {
   return std::chrono::floor<mapping::Duration>(std::chrono::system_clock::now());
@@ -103,20 +104,31 @@ Collisions::Outcome Collisions::judge_chained(const mapping::Decision& decision,
   return {deferred(decision), Deferral::chained_slot_held};
 }
 
-bool Collisions::may_need_topic_ids() const {
-  return !shared_.state.is_undisputed(source_) || !shared_.state.holds_nothing();
+bool Collisions::needs_topic_id(mapping::ProducerId pid) const {
+  if (pid == mapping::no_producer_id || mapping::mark::is_on(pid)) return false;
+  if (pid.value < 0) return !shared_.state.holds_nothing();
+  // The last one may be the one that would become -1.
+  return pid.value >= mapping::layout::producer_max || !shared_.state.is_undisputed(source_);
 }
 
 bool Collisions::knows(const BatchPlace& place) {
-  if (!place.topic_id) return topic_id_of(place).has_value();
-  if (shared_.topic_ids.exists(*place.topic_id)) return true;
-  if (questions_.ids.size() < questions_max) questions_.ids.insert(*place.topic_id);
+  const auto id = topic_id_of(place);
+  if (id && described_.contains(*id)) {
+    if (!place.topic_id) topics_of_request_.insert_or_assign(std::string(place.topic_name), *id);
+    return true;
+  }
   has_asked_ = true;
+  if (!place.topic_id)
+    ask(place.topic_name);
+  else if (questions_.ids.size() < questions_max)
+    questions_.ids.insert(*place.topic_id);
   return false;
 }
 
 std::optional<mapping::TopicId> Collisions::topic_id_of(const BatchPlace& place) {
   if (place.topic_id) return place.topic_id;
+  if (const auto known = topics_of_request_.find(place.topic_name); known != topics_of_request_.end())
+    return known->second;
   const auto at = TopicIds::Clock::now();
   const auto changes = shared_.topic_ids.changes();
   const bool is_same = place.topic_name == last_topic_ && changes == last_changes_;
@@ -140,6 +152,9 @@ void Collisions::learn(std::string_view topic_name, const mapping::TopicId& id) 
   if (shared_.state_topic.is(topic_name)) shared_.state_topic.learn(id);
   if (!has_asked_ && shared_.state.is_undisputed(source_)) return;
   shared_.topic_ids.learn(topic_name, id, TopicIds::Clock::now());
+  if (!has_asked_) return;
+  if (described_.size() >= described_max) described_.clear();
+  described_.insert(id);
 }
 
 void Collisions::saw_name_alone(std::string_view topic_name) {

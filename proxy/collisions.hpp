@@ -1,5 +1,7 @@
 #pragma once
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -57,9 +59,10 @@ struct TopicQuestions {
 // One session's view of collisions: takes what the memoryless mapping says of a batch, and says what it becomes given
 // what is remembered. In the normal case, an owner's producer, that is one atomic load.
 //
-// Its invariant: nothing is written for a batch that no broker has judged. A deferred batch goes to the broker, made
+// Its invariant: nothing is written for a client that no broker knows. A deferred batch goes to the broker, made
 // refusable; the work on its salt begins with the broker's 87, which shows that the topic and the partition are there
-// and that the client may write to it.
+// and that the client may write to it. For a batch that nobody answers it begins when the broker has described the
+// topic on the client's connection.
 class Collisions {
  public:
   // `shared` must outlive it.
@@ -85,10 +88,17 @@ class Collisions {
   // What waits for this partition goes elsewhere.
   void forget_waiting(const std::string& topic, std::int32_t partition) { waiting_.remove(topic, partition); }
 
-  // Whether a topic's id may be wanted before a batch can be judged.
-  bool may_need_topic_ids() const;
-  // Whether it is known, and else asks for it: of the topic that a request names, or whether the id's exists.
+  // ---- For a request that nobody will answer.
+
+  // What the request before it found is forgotten.
+  void begin_request() { topics_of_request_.clear(); }
+  // Whether a batch with this id can be judged only with its topic's.
+  bool needs_topic_id(mapping::ProducerId pid) const;
+  // Whether the topic's id is known, and stays so for this request, and a broker has told of it on this connection:
+  // that is all that shows who is there. Else it is asked for.
   bool knows(const BatchPlace& place);
+  bool is_described(const mapping::TopicId& id) const { return described_.contains(id); }
+
   // Topics to be asked for on the session's own broker connection.
   TopicQuestions& questions() { return questions_; }
   void learn(std::string_view topic_name, const mapping::TopicId& id);
@@ -108,6 +118,8 @@ class Collisions {
   std::optional<TopicIds::Known> last_topic_id_;
   std::uint64_t last_changes_ = 0;  // as of then
   bool has_asked_ = false;
+  std::set<mapping::TopicId> described_;  // by a broker, on this connection, since it was asked
+  std::map<std::string, mapping::TopicId, std::less<>> topics_of_request_;
   TopicQuestions questions_;
   WaitingBatches waiting_;
 };

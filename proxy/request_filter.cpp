@@ -90,7 +90,7 @@ bool RequestFilter::is_sane(std::span<const std::byte> bytes) {
 }
 
 RequestFilter::Step RequestFilter::read_head(Bytes rest, Sink& out) {
-  if (is_ending_) return Status::ended;
+  if (is_ending_ && !is_looking_) return Status::ended;
   if (rest.size() < codec::frame_prefix_size) return Status::more;
   // Whether what comes behind a handshake is a request or a token is known when that has been answered.
   if (in_flight_.tokens.awaits_answer()) return Status::full;
@@ -108,41 +108,59 @@ RequestFilter::Step RequestFilter::read_head(Bytes rest, Sink& out) {
 }
 
 // A Produce that nobody answers: its client cannot be told to try again, and in its midst nobody can ask for a topic's
-// id. So as many of its topics as stand in its first bytes must be known before any of it leaves.
+// id. So those of its topics whose batches need it, as far as they stand in its first bytes, are known before any of it
+// leaves.
 RequestFilter::Step RequestFilter::wait_for_topic_ids(Bytes rest) {
   constexpr std::size_t look_max = 48 << 10;
+  is_looking_ = false;
   const auto* api = codec::find_api(head_.api_key);
   if (collisions_ == nullptr || api == nullptr || api->request != &codec::produce::request ||
-      !api->served.contain(head_.api_version) || !collisions_->may_need_topic_ids())
+      !api->served.contain(head_.api_version))
     return {};
+  collisions_->begin_request();
   const auto whole = std::min<std::size_t>(frame_left_, look_max);
-  const bool has_all = rest.size() >= whole;
   auto bytes = rest.first(std::min(rest.size(), whole)).subspan(sizeof(RequestHead));
+  auto look = look_for_topics(*api, bytes);
+  if (look == Look::needs_more && rest.size() >= whole) look = Look::all_known;
+  if (look == Look::all_known || (look == Look::unknown && !may_hold_)) return {};
+  is_looking_ = true;
+  is_authenticating_ = false;  // who produces has logged in
+  return look == Look::needs_more ? Status::more : Status::held;
+}
+
+RequestFilter::Look RequestFilter::look_for_topics(const codec::Api& api, Bytes bytes) {
+  const codec::Version version = head_.api_version;
   bool are_known = true;
-  for (const auto* message : {&codec::headers::request, api->request}) {
-    const codec::Version asked = head_.api_version;
-    const auto version = message == api->request ? asked : codec::request_header_version(*api, asked);
-    Walker walker(*message, version, frame_left_);
+  BatchPlace place{};
+  for (const auto* message : {&codec::headers::request, api.request}) {
+    Walker walker(*message, message == api.request ? version : codec::request_header_version(api, version),
+                  frame_left_);
     codec::Cursor in(bytes);
     for (;;) {
       const auto step = walker.next(in);
       if (step.kind == Walker::Step::Kind::done) break;
       // What is wrong with it is found when it is read.
-      if (step.kind == Walker::Step::Kind::malformed) return {};
-      if (step.kind == Walker::Step::Kind::records) in.take(step.size);
-      if (step.kind == Walker::Step::Kind::need_more || !in.good()) {
-        if (!has_all) return Status::more;
-        return are_known || !may_hold_ ? Step{} : Status::held;
-      }
-      if (step.role == codec::Role::acks && codec::load<boost::endian::big_int16_t>(step.value) != 0) return {};
-      if (step.role != codec::Role::topic_name && step.role != codec::Role::topic_id) continue;
-      BatchPlace place{{reinterpret_cast<const char*>(step.value.data()), step.value.size()}, {}, 0};
+      if (step.kind == Walker::Step::Kind::malformed) return Look::all_known;
+      if (step.kind == Walker::Step::Kind::need_more) return are_known ? Look::needs_more : Look::unknown;
+      if (step.role == codec::Role::acks && codec::load<boost::endian::big_int16_t>(step.value) != 0)
+        return Look::all_known;
+      if (step.role == codec::Role::topic_name)
+        place = {{reinterpret_cast<const char*>(step.value.data()), step.value.size()}, {}, 0};
       if (step.role == codec::Role::topic_id) std::ranges::copy(step.value, place.topic_id.emplace().bytes.begin());
-      if (!collisions_->knows(place)) are_known = false;
+      if (step.kind != Walker::Step::Kind::records) continue;
+      const auto begin = bytes.subspan(in.position());
+      in.take(step.size);
+      if (begin.size() < std::min<std::size_t>(step.size, sizeof(RecordBatchHeader)))
+        return are_known ? Look::needs_more : Look::unknown;
+      if (step.size >= sizeof(RecordBatchHeader)) {
+        const mapping::ProducerId pid{codec::load<RecordBatchHeader>(begin).producer_id};
+        if (collisions_->needs_topic_id(pid) && !collisions_->knows(place)) are_known = false;
+      }
+      if (!in.good()) return are_known ? Look::needs_more : Look::unknown;
     }
     bytes = bytes.subspan(in.position());
   }
-  return are_known || !may_hold_ ? Step{} : Status::held;
+  return are_known ? Look::all_known : Look::unknown;
 }
 
 // A token is passed on as it comes. Nothing of it may get into a log.
@@ -328,11 +346,9 @@ RequestFilter::Step RequestFilter::rewrite(Bytes bytes) {
     outcome = collisions_->refine(outcome.decision, facts, place);
     // Without an answer nobody would be told to try again; nor would a broker judge the batch beforehand.
     if (outcome.decision.action == mapping::Action::defer && !expects_response_ && may_hold_) {
-      if (outcome.work && collisions_->knows({{}, outcome.work->topic_id, partition_}))
-        collisions_->request_work(*outcome.work);
+      if (outcome.work && collisions_->is_described(outcome.work->topic_id)) collisions_->request_work(*outcome.work);
       return Status::held;
     }
-    may_hold_ = true;
     if (expects_response_ && !collisions_->sent(outcome, facts, topic_, partition_))
       return fail(
           fmt::format("more than {} batches of this connection wait for their salts", WaitingBatches::size_max));
@@ -357,7 +373,9 @@ RequestFilter::Step RequestFilter::pass(Bytes rest, Sink& out) {
   consume(rest.first(count), out);
   if (pass_left_ > 0) return Status::more;
   // A records field is followed by what its table says, so there the walker tells where the frame ends.
-  if (state_ != State::records) state_ = State::head;
+  if (state_ == State::records) return {};
+  state_ = State::head;
+  may_hold_ = true;
   return {};
 }
 

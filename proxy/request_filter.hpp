@@ -84,7 +84,7 @@ class RequestFilter {
   // Only `more` and `fault` occur.
   Status check_first_head(std::span<const std::byte> bytes);
 
-  // The batch that is held must not wait any longer: it is made refusable, and the broker ends the connection.
+  // No batch of this request may wait any longer: they are made refusable, and the broker ends the connection.
   void stop_holding() { may_hold_ = false; }
 
   // No further frame is begun.
@@ -93,9 +93,9 @@ class RequestFilter {
   // No more bytes will come: a request that is not complete gets no response.
   void forget_incomplete();
 
-  bool is_at_frame_boundary() const { return state_ == State::head; }
+  bool is_at_frame_boundary() const { return state_ == State::head && !is_looking_; }
   // Whether a request of the proxy's own may follow here: brokers refuse all others while a client logs in.
-  bool may_interject() const { return is_at_frame_boundary() && !is_authenticating_; }
+  bool may_interject() const { return state_ == State::head && !is_authenticating_; }
   const Fault& fault() const { return fault_; }
 
  private:
@@ -111,6 +111,9 @@ class RequestFilter {
   bool is_sane(std::span<const std::byte> head);
   bool route(const codec::RequestHead& head);
   Step wait_for_topic_ids(std::span<std::byte> rest);
+  // Of a request's first bytes behind its head: whether the topics that are in them and matter are known.
+  enum class Look { all_known, unknown, needs_more };
+  Look look_for_topics(const codec::Api& api, std::span<std::byte> bytes);
   Step rewrite(std::span<std::byte> header);
   bool is_cut_off(const codec::Walker::Step& step) const;
   void see(const codec::Walker::Step& step);
@@ -137,7 +140,8 @@ class RequestFilter {
   bool is_authenticating_ = false;  // the last frame belongs to a login
   bool expects_response_ = false;   // the request being read is in flight
   bool is_ending_ = false;
-  bool may_hold_ = true;
+  bool is_looking_ = false;   // ahead, into a request that has begun and of which nothing has left
+  bool may_hold_ = true;      // batches of this request
   std::size_t consumed_ = 0;  // in this turn
   Fault fault_;
 };

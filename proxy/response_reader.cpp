@@ -16,6 +16,8 @@ using codec::Walker;
 
 constexpr std::int16_t invalid_record = 87;
 constexpr std::int16_t not_enough_replicas = 19;
+// Unknown topic, not the leader, fenced leader epoch, unknown topic id: the client turns to another broker, or to none.
+constexpr std::int16_t elsewhere[] = {3, 6, 74, 100};
 constexpr codec::Version topic_ids_since = 10;  // of Metadata
 
 std::string text_of(Bytes bytes) {
@@ -63,7 +65,8 @@ codec::Result<std::size_t> retry_deferred(Bytes frame, const PendingResponse& pe
     if (deferred == pending.deferred.end()) return;
     const std::int16_t code = codec::load<big_int16_t>(step.value);
     if (code == 0) ++appended;
-    if (code != invalid_record) return collisions.forget_waiting(topic, partition);
+    if (std::ranges::find(elsewhere, code) != std::end(elsewhere)) collisions.forget_waiting(topic, partition);
+    if (code != invalid_record) return;
     codec::store(step.value, big_int16_t(not_enough_replicas));
     if (deferred->work) collisions.request_work(*deferred->work);
   });

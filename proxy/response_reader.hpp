@@ -11,8 +11,8 @@ namespace proxy {
 
 // In a whole Produce response: the error of each deferred partition that the broker has refused (INVALID_RECORD, 87)
 // becomes NOT_ENOUGH_REPLICAS (19), which every client takes for "try again", and the work on its salt begins. Other
-// errors stay: the partition's batches will not come again here. Returns how many of them were appended all the same,
-// which no broker does.
+// errors stay; after one that sends the client elsewhere its batches are not waited for here. Returns how many of them
+// were appended all the same, which no broker does.
 codec::Result<std::size_t> retry_deferred(std::span<std::byte> frame, const PendingResponse& pending,
                                           Collisions& collisions);
 

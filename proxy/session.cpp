@@ -365,7 +365,9 @@ void Session::check_deadlines(Clock::time_point now) {
   if (now < deadline_) return;
   deadline_ = Clock::time_point::max();
   requests_.forget_incomplete();
-  if (is_draining_ && to_broker_ && !(in_flight_.empty() && to_broker_->is_empty() && to_client_.is_empty())) {
+  const bool is_holding = held_since_ != Clock::time_point::max();
+  if (is_draining_ && to_broker_ &&
+      (is_holding || !(in_flight_.empty() && to_broker_->is_empty() && to_client_.is_empty()))) {
     worker_.was_cut_off = true;
     worker_.cut_offs.write(
         log::Level::error, "a connection was cut off: `limits.drain_timeout` has passed",

@@ -1,7 +1,6 @@
 #include "proxy/topic_ids.hpp"
 
 #include <cstring>
-#include <functional>
 
 namespace proxy {
 namespace {
@@ -16,10 +15,6 @@ std::pair<std::uint64_t, std::uint64_t> halves(const mapping::TopicId& id) {
 
 }  // namespace
 
-std::size_t TopicIds::Hash::operator()(const mapping::TopicId& id) const {
-  return std::hash<std::string_view>()({reinterpret_cast<const char*>(id.bytes.data()), id.bytes.size()});
-}
-
 std::optional<TopicIds::Known> TopicIds::find(std::string_view name, Clock::time_point now) const {
   const std::lock_guard lock(mutex_);
   const auto at = known_.find(std::string(name));
@@ -27,20 +22,13 @@ std::optional<TopicIds::Known> TopicIds::find(std::string_view name, Clock::time
   return at->second;
 }
 
-bool TopicIds::exists(const mapping::TopicId& id) const {
-  const std::lock_guard lock(mutex_);
-  return ids_.contains(id);
-}
-
 void TopicIds::learn(std::string_view name, const mapping::TopicId& id, Clock::time_point now) {
   const std::lock_guard lock(mutex_);
   if (known_.size() >= size_max)
     std::erase_if(known_, [&](const auto& entry) { return now - entry.second.since > fresh; });
-  if (ids_.size() >= size_max) ids_.clear();
   auto& known = known_[std::string(name)];
   if (known.id != id) changes_.fetch_add(1, std::memory_order_release);
   known = {id, now};
-  ids_.insert(id);
 }
 
 void TopicIds::forget(std::string_view name) {

@@ -1,6 +1,5 @@
 #pragma once
 #include <atomic>
-#include <boost/unordered/unordered_flat_set.hpp>
 #include <chrono>
 #include <cstdint>
 #include <mutex>
@@ -33,8 +32,6 @@ class TopicIds {
   };
 
   std::optional<Known> find(std::string_view name, Clock::time_point now) const;
-  // Whether a broker has said that there is such a topic.
-  bool exists(const mapping::TopicId& id) const;
   void learn(std::string_view name, const mapping::TopicId& id, Clock::time_point now);
   // Who asks for a topic again may have cause to: it may be another one by now.
   void forget(std::string_view name);
@@ -42,12 +39,8 @@ class TopicIds {
   std::uint64_t changes() const { return changes_.load(std::memory_order_acquire); }
 
  private:
-  struct Hash {
-    std::size_t operator()(const mapping::TopicId& id) const;
-  };
   mutable std::mutex mutex_;
   std::unordered_map<std::string, Known> known_;
-  boost::unordered_flat_set<mapping::TopicId, Hash> ids_;
   std::atomic<std::uint64_t> changes_ = 0;
 };
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <iterator>
 #include <map>
 #include <string>
 #include <tuple>
@@ -59,7 +60,8 @@ class WaitingBatches {
       return true;
     }
     queue.push_back({batch, now});
-    return ++size_ <= size_max;
+    if (++size_ > size_max) forget_lapsed(now);
+    return size_ <= size_max;
   }
 
   // It has passed, or has been refused for good.
@@ -80,6 +82,13 @@ class WaitingBatches {
   }
 
  private:
+  void forget_lapsed(Clock::time_point now) {
+    for (auto at = queues_.begin(); at != queues_.end();) {
+      size_ -= std::erase_if(at->second, [&](const Waiting& waiting) { return waiting.since + patience < now; });
+      at = at->second.empty() ? queues_.erase(at) : std::next(at);
+    }
+  }
+
   struct Waiting {
     Batch batch;
     Clock::time_point since;

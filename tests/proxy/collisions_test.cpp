@@ -70,6 +70,12 @@ struct Session {
   support::Outcome sent;
 };
 
+// A broker has told of the topic on the session's connection, as it was asked.
+void describe_topic(Session& session) {
+  session.collisions.knows({"orders", {}, 3});
+  session.collisions.learn("orders", orders());
+}
+
 codec::Writer response_head(bool flexible) {
   codec::Writer out(flexible);
   return out.integer(support::correlation).no_tags();
@@ -217,12 +223,15 @@ TEST_CASE("a broker that appends a deferred batch all the same is told of") {
   CHECK(session.connection.observer.deferred_appended == 1);
 }
 
-TEST_CASE("what waits goes to another broker when the answer is not 87, and keeps nobody up") {
+TEST_CASE("what waits is forgotten when an answer sends its client to another broker, and at no other error") {
   Shared shared;
   Session session(shared, other);
   session.collisions.learn("orders", orders());
   session.send(5, by_name, 0);
   shared.settle(identity(5));
+  CHECK(session.send(5, by_name, 1).deferral == Deferral::behind_another);
+  CHECK(session.send(5, by_name, 1).deferral == Deferral::behind_another);
+  session.connection.receive(produce_response({{3, not_enough_replicas}}));  // the broker's own
   CHECK(session.send(5, by_name, 1).deferral == Deferral::behind_another);
   constexpr std::int16_t not_leader = 6;
   session.connection.receive(produce_response({{3, not_leader}}));
@@ -271,7 +280,7 @@ TEST_CASE("a batch that nobody answers is held, and leaves with its salt") {
   const auto version = GENERATE(by_name, by_id);
   Shared shared;
   Session session(shared, other);
-  session.collisions.learn("orders", orders());
+  describe_topic(session);
   const auto request = support::produce(version, support::batch({.pid = 5}), 0);
   auto outcome = session.connection.send(request);
   CHECK(outcome.status == Status::held);
@@ -293,7 +302,7 @@ TEST_CASE("nothing of a request that nobody answers leaves before its topics are
     auto outcome = session.connection.send(request, piece);
     REQUIRE(outcome.status == Status::held);
     CHECK(outcome.bytes.empty());
-    CHECK(session.connection.requests.is_at_frame_boundary());
+    CHECK(session.connection.requests.may_interject());
     CHECK(session.collisions.questions().names.size() + session.collisions.questions().ids.size() == 1);
     session.collisions.learn("orders", orders());
     outcome = session.connection.send(request, piece);
@@ -302,10 +311,45 @@ TEST_CASE("nothing of a request that nobody answers leaves before its topics are
   }
 }
 
+TEST_CASE("batches that nobody answers and that need no topic id leave at once, salts or not, and after a login") {
+  Shared shared;
+  shared.settle(identity(5));
+  Session session(shared, owner);
+  const auto pid = GENERATE(std::int64_t{-1}, std::int64_t{5}, std::int64_t{1} << 62 | 7);
+  CHECK(session.connection.send(support::produce(by_name, support::batch({.pid = pid}), 0)).status == Status::more);
+  CHECK(session.collisions.questions().is_empty());
+}
+
+TEST_CASE("behind a login the topics of a request that nobody answers are asked for, too") {
+  constexpr std::int16_t sasl_authenticate = 36;
+  Shared shared;
+  Session session(shared, other);
+  session.connection.send(support::request_head(sasl_authenticate, 2, true).bytes(Bytes(4)).no_tags().frame());
+  CHECK_FALSE(session.connection.requests.may_interject());
+  const auto request = support::produce(by_name, support::batch({.pid = 5}), 0);
+  CHECK(session.connection.send(request).status == Status::held);
+  CHECK(session.connection.requests.may_interject());
+  CHECK_FALSE(session.connection.requests.is_at_frame_boundary());  // a stop lets it finish
+}
+
+TEST_CASE("a topic that was known when a request began stays known to its end") {
+  Shared shared;
+  Session session(shared, other);
+  describe_topic(session);
+  const auto held = session.connection.send(support::produce(by_name, support::batch({.pid = 5}), 0));
+  REQUIRE(held.status == Status::held);
+  shared.context.topic_ids.forget("orders");
+  shared.settle(identity(5));
+  const auto request = support::produce(by_name, support::batch({.pid = 5}), 0);
+  const Bytes rest(request.end() - static_cast<std::ptrdiff_t>(held.undecided), request.end());
+  CHECK(session.connection.send(rest).status == Status::more);
+  CHECK(session.connection.observer.batches.back().action == Action::map);
+}
+
 TEST_CASE("a batch that nobody answers and that may be held no longer is made refusable") {
   Shared shared;
   Session session(shared, other);
-  session.collisions.learn("orders", orders());
+  describe_topic(session);
   const auto request = support::produce(by_id, support::batch({.pid = 5}), 0);
   const auto held = session.connection.send(request);
   REQUIRE(held.status == Status::held);
