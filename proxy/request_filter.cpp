@@ -361,7 +361,7 @@ RequestFilter::Step RequestFilter::rewrite(Bytes bytes) {
   if (decision.action == mapping::Action::defer && expects_response_ && !in_flight_.empty())
     in_flight_.back().deferred.push_back({topic_, partition_, outcome.work});
   if (decision.action != mapping::Action::pass) codec::store(bytes, batch);
-  const BatchEvent event{decision, facts.pid, place, outcome.deferral};
+  const BatchEvent event{decision, facts.pid, place, outcome.deferral, expects_response_};
   observer_.on_batch(event);
   if (outcome.is_shared_chained) observer_.on_shared_chained(event, outcome.is_first);
   return {};

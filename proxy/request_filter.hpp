@@ -23,6 +23,7 @@ struct BatchEvent {
   mapping::ProducerId pid;  // as it came
   BatchPlace place;
   Deferral deferral = Deferral::none;
+  bool is_answered = true;  // else nobody is told when it does not get into the log
 };
 
 // What happened to a producer id outside of a record batch.

@@ -279,6 +279,9 @@ void Session::ask_for_topic_ids() {
   constexpr std::int16_t metadata = 3, version = 12;  // of brokers from 2.8 on; by id from this version on
   constexpr std::int32_t correlation_id = -1;
   if (!collisions_ || collisions_->questions().is_empty() || in_flight_.has_own()) return;
+  const auto now = Clock::now();
+  if (now < next_question_) return;  // a topic that does not exist is asked for as long as its batch comes again
+  next_question_ = now + question_interval;
   const auto begin = [&](std::size_t topics) {
     codec::Writer out(true);
     out.integer(metadata).integer(version).integer(correlation_id).classic_string("mirrorpid").no_tags();

@@ -44,6 +44,7 @@ class Session final : private TrafficObserver {
   static constexpr std::chrono::minutes first_head_timeout{10};  // Kafka's own for idle connections
   static constexpr std::chrono::seconds first_answer_timeout{10};
   static constexpr std::chrono::seconds linger_timeout{2};
+  static constexpr std::chrono::milliseconds question_interval{100};
 
   asio::awaitable<bool> read_first_head();
   asio::awaitable<bool> dial_broker();
@@ -109,6 +110,7 @@ class Session final : private TrafficObserver {
   bool has_warned_of_unmarked_id_ = false;
   std::size_t drain_left_ = 0;  // bytes of the client that lay in the socket when draining began
   Clock::time_point held_since_ = Clock::time_point::max();
+  Clock::time_point next_question_ = Clock::time_point::min();
   Clock::time_point deadline_ = Clock::time_point::max();
   Clock::time_point first_answer_deadline_ = Clock::time_point::max();
 };

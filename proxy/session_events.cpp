@@ -38,7 +38,9 @@ void Session::on_batch(const BatchEvent& event) {
       break;
     case mapping::Action::defer:
       counters_.batches_deferred[static_cast<std::size_t>(event.deferral)].add();
-      worker_.deferrals.write(log::Level::debug, "a batch waits for its salt: its client is told to try again",
+      worker_.deferrals.write(event.is_answered ? log::Level::debug : log::Level::warn,
+                              event.is_answered ? "a batch waits for its salt: its client is told to try again"
+                                                : "a batch with acks=0 is lost: its salt did not come in time",
                               {{"reason", std::string(describe(event.deferral))},
                                {"source", listener_.source.name},
                                {"peer", peer_},
