@@ -73,7 +73,9 @@ struct ListenerTls {
   std::string cert_file;
   std::string key_file;
   std::string client_ca_file;  // empty: clients need no certificate
-  Place place;                 // of the key `tls`
+  // Which names clients must ask for (SNI); a leading "*." stands for one label. Empty: they may ask for any, or none.
+  std::vector<std::string> server_names;
+  Place place;  // of the key `tls`
   Place cert_file_place;
   Place key_file_place;
   Place client_ca_file_place;

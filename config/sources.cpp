@@ -114,10 +114,19 @@ void read_nodes(Reader& reader, const Entry& entry, Source& source, Ports& ports
   read_node_map(reader, *map, source, ports);
 }
 
+// A host name; "*." before it stands for any one label.
+Parsed<std::string> parse_server_name(std::string_view text) {
+  constexpr std::size_t host_name_size_max = 253;
+  const auto host = text.starts_with("*.") ? text.substr(2) : text;
+  if (auto name = parse_name(host, host_name_size_max); !name.problem.empty())
+    return {{}, "is no host name: write one like mirrorpid.example or *.mirrorpid.example"};
+  return {std::string(text), {}};
+}
+
 ListenerTls read_listener_tls(Reader& reader, const Entry& entry) {
   ListenerTls tls;
   tls.place = entry.key->place;
-  const Section section(reader, *entry.value, tls.place, {"cert_file", "key_file", "client_ca_file"});
+  const Section section(reader, *entry.value, tls.place, {"cert_file", "key_file", "client_ca_file", "server_names"});
   if (const auto text = section.read_required("cert_file", tls.cert_file, parse_readable_file)) {
     tls.cert_file_place = text->place;
   }
@@ -126,6 +135,12 @@ ListenerTls read_listener_tls(Reader& reader, const Entry& entry) {
   }
   if (const auto text = section.read("client_ca_file", tls.client_ca_file, parse_readable_file)) {
     tls.client_ca_file_place = text->place;
+  }
+  const Entry* names = section.find("server_names");
+  if (names && reader.expect(*names->value, YamlNode::Kind::list)) {
+    if (names->value->items.empty()) reader.complain(names->value->place, "expected at least one host name");
+    for (const YamlNodePtr& item : names->value->items)
+      if (auto name = reader.read(*item, parse_server_name)) tls.server_names.push_back(std::move(name->value));
   }
   return tls;
 }

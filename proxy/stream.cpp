@@ -5,6 +5,8 @@
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/error.hpp>
 
+#include "proxy/tls.hpp"
+
 namespace proxy {
 namespace {
 
@@ -58,6 +60,8 @@ asio::awaitable<ErrorCode> Stream::handshake(SSL_CTX& context, bool is_server, s
         co_return asio::error::make_error_code(asio::error::misc_errors::eof);
       const auto verified = SSL_get_verify_result(ssl_.get());
       tls_error_ = !is_server && verified != X509_V_OK ? X509_verify_cert_error_string(verified) : openssl_reason();
+      if (auto refused = is_server ? explain_server_name(ssl_.get()) : std::string(); !refused.empty())
+        tls_error_ = std::move(refused);
       error = asio::error::make_error_code(asio::error::connection_aborted);
     }
     if (error) co_return error;

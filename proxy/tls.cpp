@@ -1,6 +1,13 @@
 #include "proxy/tls.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <openssl/err.h>
+
+#include <algorithm>
+#include <boost/algorithm/string/predicate.hpp>
+#include <string_view>
+#include <vector>
 
 namespace proxy {
 namespace {
@@ -30,7 +37,38 @@ bool use_certificate(SSL_CTX* context, const std::string& cert_file, const std::
   return error.empty();
 }
 
+using Names = std::vector<std::string>;
+
+// Where a context keeps the names that it serves.
+int names_index() {
+  static const int index = SSL_CTX_get_ex_new_index(0, nullptr, nullptr, nullptr, nullptr);
+  return index;
+}
+
+bool is_meant(const std::string& name, std::string_view asked) {
+  if (!name.starts_with("*.")) return boost::algorithm::iequals(name, asked);
+  const auto dot = asked.find('.');
+  return dot != std::string_view::npos && dot > 0 && boost::algorithm::iequals(name.substr(2), asked.substr(dot + 1));
+}
+
+int judge_server_name(SSL* ssl, int* alert, void*) {
+  if (explain_server_name(ssl).empty()) return SSL_TLSEXT_ERR_OK;
+  *alert = SSL_AD_UNRECOGNIZED_NAME;
+  return SSL_TLSEXT_ERR_ALERT_FATAL;
+}
+
 }  // namespace
+
+// OpenSSL's callback is called also where no name is asked for.
+std::string explain_server_name(const SSL* ssl) {
+  const auto* names = static_cast<const Names*>(SSL_CTX_get_ex_data(SSL_get_SSL_CTX(ssl), names_index()));
+  if (names == nullptr) return {};
+  const char* asked = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);
+  if (asked && std::ranges::any_of(*names, [&](const std::string& name) { return is_meant(name, asked); })) return {};
+  return fmt::format("the client asks for {}, and this listener serves {}",
+                     asked ? fmt::format("the server name '{}'", asked) : "no server name (SNI)",
+                     fmt::join(*names, ", "));
+}
 
 TlsContext make_listener_tls(const config::ListenerTls& tls, std::string& error) {
   auto context = make(TLS_server_method());
@@ -42,6 +80,10 @@ TlsContext make_listener_tls(const config::ListenerTls& tls, std::string& error)
     }
     SSL_CTX_set_client_CA_list(context.get(), SSL_load_client_CA_file(tls.client_ca_file.c_str()));
     SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
+  }
+  if (!tls.server_names.empty()) {
+    SSL_CTX_set_ex_data(context.get(), names_index(), const_cast<Names*>(&tls.server_names));
+    SSL_CTX_set_tlsext_servername_callback(context.get(), judge_server_name);
   }
   return context;
 }

@@ -215,6 +215,18 @@ TEST_CASE("a file that is named must be there") {
               "m.yaml:10:72: '/' cannot be read: it is a directory"});
 }
 
+TEST_CASE("the names that clients must ask for are host names") {
+  const auto with_names = [](const std::string& names) {
+    return with_more("    tls: {cert_file: " + existing_file + ", key_file: " + existing_file +
+                     ", server_names: " + names + "}\n");
+  };
+  CHECK(problems(with_names("[a.example, '*.b.example']")).empty());
+  CHECK(problems(with_names("[]")).size() == 1);
+  CHECK(problems(with_names("a.example")).size() == 1);
+  for (const auto* name : {"'*'", "'a b'", "'a.*'", "'**.a'"})
+    CHECK(problems(with_names(fmt::format("[{}]", name))).size() == 1);
+}
+
 TEST_CASE("a certificate needs its key and a key its certificate") {
   const std::string servers = "bootstrap_servers: [\"kafka:9092\"]";
   CHECK(problems(with(servers, servers + "\n  tls: {cert_file: " + existing_file + "}")) ==

@@ -15,8 +15,8 @@ from tests.support.mirrorpid import Mirrorpid, Source
 from tests.support.process import wait_until
 
 SOURCE_ID = "MkU3OEVBNTcwNTJENDM2Qg"
-LOGIN_LIFETIME = 3000  # ms
-LOAD_SECONDS, LOAD_PER_SECOND = 11, 300  # several lifetimes
+LOGIN_LIFETIME = 5000  # ms
+LOAD_SECONDS, LOAD_PER_SECOND = 16, 300  # several lifetimes
 UNSUPPORTED_MECHANISM, ILLEGAL_STATE, FAILED = 33, 34, 58
 
 clusters = {}

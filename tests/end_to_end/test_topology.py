@@ -23,7 +23,7 @@ SOURCE_ID = "MkU3OEVBNTcwNTJENDM2Qg"
 REGION = region_of(SOURCE_ID)
 CONTROLLER, FAR, LAST, ADDED = 1, 1001, 2_147_483_647, 7  # node ids
 UNSUPPORTED_VERSION, NOT_LEADER, REBOOTSTRAP_REQUIRED = 35, 6, 129
-IDLE_MS = 4000
+IDLE_MS = 10000
 SECONDS = 240  # for a cluster to do what it does in a few of them
 SEED = int(os.environ.get("MIRRORPID_SEED") or 1)
 

@@ -73,6 +73,29 @@ class ListenerTls(TlsCase):
         for node in (None, 0):
             self.assert_works(self.client(tls, node=node))
 
+    def test_clients_must_ask_for_a_name_where_names_are_given(self):
+        self.start(listener=self.listener_tls(server_names=["localhost", "*.mirrorpid.example"]))
+        served = "serves localhost, *.mirrorpid.example"
+        tls = self.authority.client_context()
+        anybody = self.authority.client_context()
+        anybody.check_hostname = False
+        refused = {
+            "other.example": "asks for the server name 'other.example'",
+            "mirrorpid.example": "asks for the server name 'mirrorpid.example'",
+            "a.b.mirrorpid.example": "asks for the server name 'a.b.mirrorpid.example'",
+            None: "asks for no server name (SNI)",
+        }
+        for name, asked in refused.items():
+            with self.subTest(name=name), self.assertRaises((ssl.SSLError, ConnectionError)):
+                Client(self.proxy.address("eu"), tls=anybody, server_hostname=name)
+            wait_for_log(self.proxy, "TLS handshake failed", f"{asked}, and this listener {served}")
+        for name in ("Node-1.mirrorpid.example", "LOCALHOST"):
+            with self.subTest(name=name):
+                client = Client(self.proxy.address("eu"), tls=anybody, server_hostname=name)
+                self.addCleanup(client.close)
+                self.assert_works(client)
+        self.assert_works(self.client(tls))
+
     def test_large_requests_and_responses_pass_in_order(self):
         self.start(listener=self.listener_tls())
         client = self.client(self.authority.client_context())
