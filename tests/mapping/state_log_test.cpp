@@ -1,4 +1,5 @@
 // What is read from the log, registrations, and what is wrong with either.
+#include <algorithm>
 #include <atomic>
 #include <thread>
 
