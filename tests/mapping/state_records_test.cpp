@@ -3,7 +3,9 @@
 #include <boost/json.hpp>
 #include <string>
 
+#include <algorithm>
 #include "mapping/salt.hpp"
+
 #include "tests/support/catch.hpp"
 #include "tests/support/hex.hpp"
 #include "tests/support/json.hpp"

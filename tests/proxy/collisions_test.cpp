@@ -1,5 +1,7 @@
 #include "proxy/collisions.hpp"
 
+#include <algorithm>
+
 #include "proxy/state_store.hpp"
 #include "tests/mapping/identities.hpp"
 #include "tests/proxy/filters.hpp"
