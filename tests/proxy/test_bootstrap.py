@@ -3,9 +3,19 @@
 import socket
 import unittest
 
-from tests.proxy.peers import CLUSTER_ID, Client, ScriptedBroker, SessionCase, black_hole, proxy_for, wait_for_log
+from tests.proxy.peers import (
+    CLUSTER_ID,
+    TIMEOUT,
+    Client,
+    ScriptedBroker,
+    SessionCase,
+    black_hole,
+    proxy_for,
+    wait_for_log,
+)
 from tests.support import ports
 from tests.support.mirrorpid import Source
+from tests.support.process import wait_until
 
 
 class Bootstrap(SessionCase):
@@ -33,6 +43,10 @@ class Bootstrap(SessionCase):
         self.assertEqual(client.read_to_end(), b"")  # a client tries again
         self.assertTrue(slow.is_silent(1))
         wait_for_log(self.proxy, "does not answer", f"127.0.0.1:{mute.getsockname()[1]}")
+        # A stop would say that it is cut off, as long as its answer is waited for.
+        descriptors = self.proxy.fds()
+        slow.close()
+        wait_until(lambda: self.proxy.fds() <= descriptors - 2, TIMEOUT, "the session without an answer to end")
         self.session()
 
     def test_no_server_at_all_closes_with_a_line(self):
